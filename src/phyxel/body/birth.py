@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 ON_SURFACE = 1e-6
 """Distance from the surface, over the size of a solid, below which a place is on it."""
-FORMAT = 16
+FORMAT = 17
 """Counts changes of how preparations are made: older ones are not used then."""
 
 

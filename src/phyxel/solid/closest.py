@@ -197,5 +197,6 @@ class FittedSurface(MeasuredSurface):
         surface.normal = as_vectors(normals, device)
         surface.reach = wp.array(np.sqrt(areas), dtype=float, device=device)
         surface.typical_reach = float(np.median(np.sqrt(areas)))
+        self.blur = 0.5 * surface.typical_reach
         cell = max(FINEST, 1.5 * surface.typical_reach)
         surface.guide = laid_guide(self.closest, positions.min(axis=0), positions.max(axis=0), cell, device)

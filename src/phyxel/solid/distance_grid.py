@@ -104,6 +104,8 @@ def laid_guide(
 class MeasuredSurface:
     """A surface that kernels measure; lengths in units of its size about its middle."""
 
+    blur = 0.0
+
     def __init__(self, surface: Any, find_closest: wp.Kernel, measure: wp.Kernel, device: wp.Device) -> None:
         """`surface` is a struct that both kernels take first, then points. The one writes nearest points, directions
         of growing distance there and signed distances, the other distances and directions."""

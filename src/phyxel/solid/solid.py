@@ -69,6 +69,9 @@ CUT_WITHIN = 0.7
 class Boundary(Protocol):
     """What bounds a solid; lengths in a unit of its own."""
 
+    blur: float
+    """how far beside it what is told of it says nothing: 0, or half the spacing of the points it was made of"""
+
     def distance(self, points: Numbers) -> Numbers:
         """(N, 3) -> signed distances (N,), negative inside."""
 
@@ -240,7 +243,7 @@ class Solid(Showable):
 
     def sees(self, one: Numbers, other: Numbers) -> NDArray[np.bool_]:
         """Which of the segments between (N, 3) positions stay inside the solid, shape (N,)."""
-        return stays_inside(self.distance, one, other)
+        return stays_inside(self.distance, one, other, self._size * self._surface.blur)
 
     @cached_property
     def volume(self) -> float:
@@ -292,6 +295,8 @@ class Solid(Showable):
 class ShapeSurface:
     """A built-in shape's own distance function, in metres."""
 
+    blur = 0.0
+
     def __init__(self, shape: BuiltInShape) -> None:
         self._shape = shape
 
@@ -321,19 +326,23 @@ def _volume_of_shape(shape: BuiltInShape) -> float:
 
 
 def stays_inside(
-    distance: Callable[[Floats], Floats], one: NDArray[np.floating], other: NDArray[np.floating]
+    distance: Callable[[Floats], Floats], one: NDArray[np.floating], other: NDArray[np.floating], blur: float = 0.0
 ) -> NDArray[np.bool_]:
     """Which of the segments between (N, 3) and (N, 3) stay in the solid with this signed distance, shape (N,): nodes of
     two legs may be near each other through the air, and must not feel each other (G04 §4.2.2, physics 9).
 
     Both ends look as far as the surface is away from them; the way between is walked in steps of that distance,
     which cannot jump over a gap.
+
+    What passes outside by no more than `blur` [m] has not left. Points tell of no gap narrower than they are apart, in
+    the middle of which half of that is to either side; but they lay a sharp edge in waves, and nodes along it that did
+    not see each other for these made a bar bend more easily.
     """
     one, other = _ordered(np.asarray(one, np.float64).reshape(-1, 3), np.asarray(other, np.float64).reshape(-1, 3))
     way = other - one
     length = np.maximum(np.linalg.norm(way, axis=1), 1e-300)
     depth, end = distance(one), distance(other)
-    seen = np.ones(len(one), bool)
+    seen, left = np.ones(len(one), bool), np.zeros(len(one), bool)
     step = SHORTEST_STEP * length
     at = np.maximum(-depth, step)
     last = length - np.maximum(-end, step)
@@ -342,9 +351,11 @@ def stays_inside(
         i = walking
         d = distance(one[i] + (at[i] / length[i])[:, None] * way[i])
         rise = (d - depth[i]) / np.maximum(-depth[i], step[i])
-        seen[i] = (d <= GRAZING * length[i]) & ~((d > 0.2 * step[i]) & (rise > STEEP))
+        left[i] = (d > GRAZING * length[i]) | ((d > 0.2 * step[i]) & (rise > STEEP)) | (left[i] & (d > 0))
+        seen[i] = ~left[i] | (d <= blur)
         depth[i] = d
-        at[i] += np.maximum(np.abs(d), step[i])
+        # What may have left is followed closely, so that no place farther out is passed by.
+        at[i] += np.where(left[i], np.maximum(blur - d, 0.1 * blur), np.maximum(np.abs(d), step[i]))
         walking = i[seen[i] & (at[i] < last[i])]
     return seen
 
