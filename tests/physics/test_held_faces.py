@@ -39,10 +39,10 @@ def test_bare_scans(bar):
 @pytest.mark.slow
 @pytest.mark.parametrize(("basis", "asked"), [("linear", 0.01), ("quadratic", 0.005)])
 def test_a_turned_scan(basis, asked):
-    """At 500 nodes to 0.5 %, with a linear basis to 1 %: that is 0.5 % too stiff for a mesh of the same second moments,
-    which rounded edges of a scan hid (they were 0.1 % short). No node lies at one edge of its root, and at two corners of it none within 1.5 spacings.
-    Held against nodes on the face alone it lifted off there and hung 2.2 % lower; held up to 1.5 spacings from nodes it
-    did so at the corners, 0.3 % lower and with a quadratic basis 1.2 %."""
+    """At 500 nodes to 0.5 %, with a linear basis to 1 %: it is 0.5 % too stiff for a mesh of the same second moments,
+    which the rounded edges of a scan hid as long as these were short. No node lies at one edge of its root, and at two
+    corners of it none within 1.5 spacings. Held against nodes on the face alone it lifted off there and hung 2.2 %
+    lower; held up to 1.5 spacings from nodes it did so at the corners, 0.3 % lower and with a quadratic basis 1.2 %."""
     assert abs(error(FAT, "galerkin", 500, TURNED, scan=True, basis=basis)) < asked
 
 
