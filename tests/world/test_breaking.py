@@ -26,8 +26,8 @@ def bar(model: str = "phyxel", sides: tuple[float, ...] = (0.4, 0.1, 0.1), **giv
 @pytest.mark.parametrize("model", MODELS)
 def test_pieces_share_out_what_the_body_had(model: str) -> None:
     """A restriction of block-diagonal fields: mass, momenta and energy are sums over the pieces, to rounding (phyxels:
-    positions and velocities are single precision, their sums are not; of their vibration a half step's gain is not told,
-    but for that of the middle, and two middles gain otherwise than one: 1e-8). The cut itself keeps mass and momenta
+    positions and velocities are single precision, their sums are not; of a half step's gain only that of the middle is
+    told, and two middles gain otherwise than one: 1e-8). The cut itself keeps mass and momenta
     so; of a vibration it may take what the functions beside it cannot have: 1e-9 of the motion."""
     body = bar(model, spin=(3.0, 2.0, 1.0), velocity=(0.3, -0.2, 0.1), at=(0.0, 1.0, 0.0), place="center")
     world = px.World(gravity=(0, 0, 0))
