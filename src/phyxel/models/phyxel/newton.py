@@ -180,7 +180,7 @@ class Newton:
             "search": coupled + launches["search"],
             "positive search": coupled + launches["positive search"],
             "follow": launches["follow"]
-            + [item for one in kinds if isinstance(one, ContactSprings) for item in one.follow(a.dt)],
+            + [item for one in kinds if isinstance(one, ContactSprings) for item in one.follow(self._whole.array)],
             "merit": [*merit[:-1], *each(lambda one: one.energy(a.energy)), merit[-1]],
         }
 

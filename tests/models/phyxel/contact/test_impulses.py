@@ -264,6 +264,26 @@ def test_friction_between_bodies(friction, slides, integrator):
         assert abs(beside() - before) < 0.003
 
 
+def test_what_waits_for_others_is_held_as_ever():
+    """A box on a held one, pushed sideways with 0.4 of its weight where friction holds 0.6, and a third that falls
+    beside them: its steps are of second order, and the two that touch wait in the last stage of each. The spring of
+    friction is kept over that: the box stays to less than a micrometre. Forgotten, it would creep by the speed below
+    which friction is viscous, 1e-4 spacings or 8 µm in this time."""
+    material = SOFT.but(young=1e7, damping=1e-3, drag=10.0)
+    rough = {"nodes": 64, "material": material, "friction": 0.6, "integrator": "implicit"}
+    below = body("box", size=1.0, at=(0.0, -0.5, 0.0), place="center", **rough)
+    above = body("box", size=0.3, at=(0.0, 0.15, 0.0), place="center", name="above", **rough)
+    below.fix(lambda X: X[:, 1] < -0.6)
+    falls = body("box", nodes=27, size=0.3, at=(3.0, 0.0, 0.0), name="falls", integrator="implicit")
+    world = world_of(below, above, falls, gravity=(0.4 * G, -G, 0.0))
+    world.advance(0.4)
+    before = above.positions.mean(axis=0)
+    world.advance(0.4)
+    way = np.abs(above.positions.mean(axis=0) - before).max()
+    print(f"{1e6 * way:.2f} µm")
+    assert way < 1e-6
+
+
 # A body and itself
 
 

@@ -309,19 +309,20 @@ def keep_slip(
     nodes: ContactNodes,
     contacts: NodeContacts,
     springs: SpringArrays,
-    dt: wp.array(dtype=float),
+    whole: wp.array(dtype=float),
     v: wp.array(dtype=wp.vec3),
 ):
-    """How far each node has slipped after a step on what pushes it: as far as friction gives way, at most."""
+    """How far each node has slipped after a whole step on what pushes it: as far as friction gives way, at most. What
+    waited while others took their last stage pushed in an earlier one (physics 15.7)."""
     i = first + wp.tid()
     b = contacts.target[i]
     held = int(-1)
     slip = wp.vec3()
-    if nodes.count[i] > 0 and b >= 0 and springs.stiff[i] > 0.0 and springs.pressed[i] == 1:
+    if nodes.count[i] > 0 and b >= 0 and springs.pressed[i] == 1:
         if contacts.held_on[i] == b:
             slip = contacts.slip[i]
         held = b
-        slip += dt[nodes.body[i]] * against_patch(i, nodes, contacts, v)
+        slip += whole[0] * against_patch(i, nodes, contacts, v)
         slip -= wp.dot(slip, contacts.normal[i]) * contacts.normal[i]
         slip = slip * wp.min(1.0, TAKEN_BACK * CREEP * nodes.unit[b] / wp.max(wp.length(slip), TINY))
     contacts.held_on[i] = held
@@ -373,9 +374,9 @@ class ContactSprings:
         """Energy of the springs, added to that of the nodes; after `press`."""
         return [self._contact.over(add_energy, self._springs, self._model.v, energy)]
 
-    def follow(self, dt: wp.array) -> list[Launch]:
-        """After a step: how far nodes have slipped."""
-        return [self._contact.over(keep_slip, self._springs, dt, self._model.v)]
+    def follow(self, whole: wp.array) -> list[Launch]:
+        """After a step of `whole` (1,) [s]: how far nodes have slipped."""
+        return [self._contact.over(keep_slip, self._springs, whole, self._model.v)]
 
     @property
     def pressed(self) -> NDArray[np.integer]:
