@@ -101,6 +101,13 @@ def filtered(r: Any, held: int, contact: int, n: Any):
 
 
 @wp.func
+def across(e: Any, way: Any):
+    """What of a sliding friction resists like a stiffness: all of it where it holds (way 0), else that across the way
+    it goes (physics 15.3)."""
+    return e - wp.dot(e, way) * way
+
+
+@wp.func
 def stretch_block(d: Any, stiff: Any, shear: Any):
     """∂²W/∂u² of a sample whose gradient takes u with the vector d, for an isotropic law: (λ+μ) d dᵀ + μ|d|² I
     (physics 5.5)."""
@@ -135,7 +142,7 @@ def make_blocks(
 @wp.kernel
 def invert_blocks(
     first: int, body: entries, mass: entries, damping: entries, drag: entries, dt: entries, gradient: entries,
-    rub: entries, block: entries, inverse_block: entries, stiffer: entries,
+    rub: entries, way: entries, block: entries, inverse_block: entries, stiffer: entries,
 ):  # fmt: skip
     """(m(1 + αh) I + (h² + βh) R K Rᵀ)⁻¹, K turned with the phyxel's rotation R; `stiffer` by its contacts
     (physics 5.5)."""
@@ -144,7 +151,7 @@ def invert_blocks(
     one = wp.identity(n=3, dtype=mass.dtype)
     U, _s, V = wp.svd3(gradient[i] + one)
     R = U * wp.transpose(V)
-    inertia = (mass[i] * (mass.dtype(1.0) + drag[i] * t) + rub[i]) * one
+    inertia = (mass[i] * (mass.dtype(1.0) + drag[i] * t) + rub[i]) * one - rub[i] * wp.outer(way[i], way[i])
     K = R * block[i] * wp.transpose(R)
     A = inertia + stiffer[i] + (t + damping[i]) * t * K
     size = wp.trace(A)  # cubed, as in a determinant, it may be no number any more
@@ -225,8 +232,8 @@ def keep_first(first: int, chunks: int, partial: entries, solver: entries):
 @wp.kernel
 def apply_system(
     first: int, n: int, body: entries, mass: entries, damping: entries, drag: entries, hold: entries, dt: entries,
-    contact: entries, normal: entries, rub: entries, p: entries, Ap: entries, coupling: entries, worth: entries,
-    partial: entries,
+    contact: entries, normal: entries, rub: entries, way: entries, p: entries, Ap: entries, coupling: entries,
+    worth: entries, partial: entries,
 ):  # fmt: skip
     """A p in place of −K p, `coupling` being the part of contacts; partial sums of p·A p (physics 5.5)."""
     c = first + wp.tid()
@@ -236,8 +243,8 @@ def apply_system(
     while i < end:
         b = body[i]
         h = dt[b]
-        stays = mass[i] * (mass.dtype(1.0) + drag[i] * h) + rub[i]
-        whole = stays * p[i] - (h + damping[i]) * h * Ap[i] + coupling[i]
+        stays = mass[i] * (mass.dtype(1.0) + drag[i] * h) * p[i] + rub[i] * across(p[i], way[i])
+        whole = stays - (h + damping[i]) * h * Ap[i] + coupling[i]
         free = filtered(whole, hold[i], contact[i], normal[i])
         Ap[i] = free
         total += worth[b] * wp.float64(wp.dot(p[i], free))

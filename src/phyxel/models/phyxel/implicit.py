@@ -43,7 +43,8 @@ class Implicit(Newton):
     @property
     def state(self) -> dict[str, wp.array]:
         """What one step leaves to the next: how phyxels met the colliders and each other, and accelerations."""
-        return self._contacts | {"pressing": self._pressing} | self.carried.arrays
+        pressing = {f"pressing_{name}": array for name, array in self._pressing.items()}
+        return self._contacts | pressing | self.carried.arrays
 
     @property
     def _contacts(self) -> dict[str, wp.array]:
@@ -131,6 +132,7 @@ class Implicit(Newton):
         self.carried.forget()
         if model.contact is not None:
             model.contact.contacts.slip.zero_()
+        self._met.slip.zero_()
         self._step.v_start.zero_()
         self._stage.host[:] = EULER
         self._stage.push()
@@ -206,8 +208,8 @@ class Implicit(Newton):
         if received.any():
             self._step.ahead.assign(((ahead - origins[body]) / unit - X).astype(m.u.numpy().dtype))
         energies = self._energies()
-        m.u.assign(self._step.ahead)
         self._run("follow")
+        m.u.assign(self._step.ahead)
         met, steady = self._met.contact.numpy() > 0, steady & ~self._flowed()
         self.carried.keep(inner, met, steady, *energies)
 

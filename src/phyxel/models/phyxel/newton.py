@@ -99,12 +99,13 @@ class Newton:
             self._changed.array,
         ]
         self._step = StepArrays(*arrays)
-        self._met = WallContacts(*blank(wp.int32, vector, vector, vector, real))
+        self._met = WallContacts(*blank(wp.int32, vector, vector, vector, real, *[vector] * 4, wp.int32))
         self.carried = Accelerations(model)
         self._springs: ContactSprings | None = None
         self._guests: GuestSprings | None = None
-        self._pressing = wp.zeros(n, dtype=wp.float32, device=device)
-        """force that bodies push each phyxel with [N], as one stage leaves it to the next, shape (n,)"""
+        kept = {"force": wp.float32, "friction": wp.vec3f, "way": wp.vec3f}
+        self._pressing = {name: wp.zeros(n, dtype=kind, device=device) for name, kind in kept.items()}
+        """how bodies push on each phyxel, as one stage leaves it to the next; see `SpringArrays`"""
         self._negligible = self._acceptable = self._largest = 0.0
         self._settled = False
         self._touching = False
@@ -116,7 +117,8 @@ class Newton:
     def _launches(self) -> dict[str, list[Launch]]:
         m, n, a = self._model, len(self._model), self._step
         holders = (m.matter, m.now, m.outside, self._met, a)
-        more = {"colliders": m.colliders, "chunks": self._chunks, "inner": self.carried.inner}
+        more = {"colliders": m.colliders, "chunks": self._chunks}
+        more |= {"inner": self.carried.inner, "whole": self._whole.array}
 
         def each(kernel: wp.Kernel, count: int = n, work: float = 1) -> Launch:
             return over(kernel, count, *holders, work=work, n=n, **more)

@@ -34,7 +34,7 @@ GAINED, LIFTED = 0.02, 0.05
 def start_stage(
     first: int, body: entries, acceleration: entries, extra: entries, hold: entries, hold_velocity: entries,
     stage: entries, dt: entries, inner: entries, u: entries, v_start: entries, ahead: entries, base: entries,
-    v_old: entries, v: entries, contact: entries,
+    v_old: entries, v: entries, contact: entries, turns: entries,
 ):  # fmt: skip
     """ū (`base`) and v̂ (`v_old`) of a stage, and a first guess of the velocity at its end (physics 5.4).
 
@@ -48,6 +48,7 @@ def start_stage(
     if stage[b] == IDLE:
         return
     contact[i] = wp.clamp(contact[i], 0, 1)
+    turns[i] = 0
     held = hold[i] >= 0
     if stage[b] == EULER:
         base[i] = u[i]

@@ -24,6 +24,12 @@ LET_GO, CAUGHT_AGAIN = wp.constant(-1), wp.constant(2)
 CREEP, CREEP_WAY = wp.constant(1.0e-4), wp.constant(1.0e-5)
 """Sliding speed below which friction is viscous, in spacings per second, and way in a step, in spacings: so slowly it
 may creep where it holds."""
+TAKEN_BACK = wp.constant(5.0e-2)
+"""τ [s]: time in which a slip would be taken back if nothing but friction acted; several implicit steps."""
+NOTICED = wp.constant(1.0e-3)
+"""Share of friction by which what holds may hold more than Coulomb's law lets it."""
+MOST_TURNS = wp.constant(2)
+"""How often what holds may come to slide, or the other way about, in a stage."""
 OUT_WITHIN = wp.constant(1.0e-2)
 """Time [s] that a phyxel takes at least to come out of a depth that was there before the step: in a shorter step it
 would be shot out."""
@@ -32,9 +38,41 @@ FOLLOWING = wp.constant(0.1)
 
 
 @wp.func
-def rubbing_speed(sliding: Any, dt: Any):
-    """A sliding speed, or that below which friction is viscous in a step of dt (physics 15.3)."""
-    return wp.max(sliding, wp.min(type(dt)(CREEP), type(dt)(CREEP_WAY) / dt))
+def slowest(dt: Any):
+    """The sliding speed, in spacings per second, below which friction holds in a step of dt (physics 15.3)."""
+    return wp.min(type(dt)(CREEP), type(dt)(CREEP_WAY) / dt)
+
+
+@wp.func
+def way_of(e: Any, least: Any, before: Any, friction: Any, most: Any, turns: int):
+    """How something rubs that the last solve has led to slide with e: the way it slides, of length 1, or 0 where
+    friction holds; the speed which friction is `rub` over; and how often it has changed between the two in this stage
+    (physics 15.3).
+
+    What went the way `before` goes on while e is that way, and faster than `least`. What held does until the impulse
+    of its `friction` in the last solve is above `most`. Where nothing pressed, e tells. What changes a second time is
+    found as a stiffness that comes nearer from pass to pass, most/|e|, lest it change for ever."""
+    zero = type(least)(0.0)
+    length = wp.length(e)
+    slides = zero * e
+    speed = least
+    if turns < MOST_TURNS:
+        if most <= zero:
+            if length > least:
+                slides = e / length
+        elif wp.length_sq(before) > zero:
+            if length > least and wp.dot(e, before) > zero:
+                slides = e / length
+            else:
+                turns += 1
+        elif wp.length(friction) > (type(least)(1.0) + type(least)(NOTICED)) * most:
+            slides = friction / wp.length(friction)
+            turns += 1
+    if turns >= MOST_TURNS:
+        slides = zero * e
+    if turns >= MOST_TURNS or wp.length_sq(slides) > zero:
+        speed = wp.max(length, least)
+    return slides, speed, turns
 
 
 @dataclass
@@ -50,14 +88,24 @@ class WallContacts:
     rest: wp.array
     """force that the last solve left for the collider to take up, vectors: the next stage may be of another length"""
     rub: wp.array
-    """friction over sliding speed"""
+    """friction over sliding speed, where it slides across the way it goes only"""
+    way: wp.array
+    """the way it slides, vectors of length 1, or 0 where friction holds"""
+    load: wp.array
+    """impulse of friction of what slides, against the way it goes, vectors"""
+    slip: wp.array
+    """how far it has slipped since it touched, but no farther than friction gives way, in spacings, vectors"""
+    pull: wp.array
+    """slip over τ: the sliding that friction takes the slip for [1/s], vectors"""
+    turns: wp.array
+    """how often it has come to slide, or to hold, in this stage; int32"""
 
 
 @wp.kernel
 def meet_colliders(
     first: int, X: entries, reach: entries, body: entries, hold: entries, colliders: Any, dt: entries, base: entries,
-    v_old: entries, ball: entries, v: entries, contact: entries, normal: entries, wall: entries, rest: entries,
-    rub: entries, changed: entries,
+    v_old: entries, ball: entries, slip: entries, v: entries, contact: entries, normal: entries, wall: entries,
+    rest: entries, rub: entries, way: entries, load: entries, pull: entries, turns: entries, changed: entries,
 ):  # fmt: skip
     """Which phyxels a collider holds off, the velocity across its surface that makes, and how they rub on it
     (physics 15.3).
@@ -65,9 +113,11 @@ def meet_colliders(
     Colliders are where they will be at the end of the step. Where the surface is curved, each Newton iteration takes it
     for flat about where the last one led. A phyxel that meets several keeps to the one it is deepest in.
     `rest` is the force that the last solve left for the collider to take up: its impulse is minus h times that.
-    Coulomb's friction μ·impulse against the sliding is written as −rub·(v − wall)_t and so made implicit; below CREEP
-    it is viscous. `wall` is the velocity of the collider where it is touched. A phyxel that was let go in this step and
-    caught again is kept till its end: else the contacts of a stiff body can change for ever.
+    Coulomb's friction against the sliding e = (v − wall + pull)_t is a load of μ·impulse where it slides, and implicit
+    across its way, −μ·impulse/|e|; where |e| is below CREEP, or friction has turned it back, it holds by −rub·e, rub
+    being μ·impulse/CREEP. What holds at rest is the slip. `wall` is the velocity of the collider where it is touched.
+    A phyxel that was let go in this step and caught again is kept till its end: else the contacts of a stiff body can
+    change for ever.
     The ball it touches with is as the last step left it (`follow`).
     """
     i = first + wp.tid()
@@ -78,8 +128,9 @@ def meet_colliders(
     was = contact[i]
     old = normal[i]
     state = int(0)
-    rubs = zero
+    grip = zero
     rise = zero
+    touched = bool(False)
     deepest = type(zero)(1.0e30)
     x = X[i] + base[i] + h * v[i]
     k = int(0)
@@ -87,10 +138,10 @@ def meet_colliders(
         row = body[i] * colliders.count + k
         arm = x + colliders.place[row]
         w = colliders.drift[row] + wp.cross(colliders.spin[row], arm)
-        way = h * (v[i] - w)
+        way_on = h * (v[i] - w)
         turn = colliders.turn[row]
         size = colliders.size[row]
-        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way)
+        d, n = distance_to(colliders.kind[k], turn, size, colliders.layout[k], colliders.values, arm, way_on)
         gap = d - reach_along(n, reach[i], ball[i])
         held = was > 0 and wp.dot(n, old) > type(zero)(0.5)
         push = -h * wp.dot(n, rest[i])
@@ -108,10 +159,8 @@ def meet_colliders(
             bounce = -colliders.restitution[k] * wp.dot(n, v_old[i] - w)
             if bounce > zero:
                 rise = wp.max(rise, bounce)
-            rubs = zero
-            if held:
-                sliding = wp.length(v[i] - w - across * n)
-                rubs = colliders.friction[k] * wp.max(push, zero) / rubbing_speed(sliding, h)
+            grip = colliders.friction[k]
+            touched = held
         k += 1
     if (state > 0) != (was > 0):
         changed[0] = 1
@@ -121,8 +170,28 @@ def meet_colliders(
             state = CAUGHT_AGAIN
     elif was != 0:
         state = LET_GO
-    rub[i] = rubs
     contact[i] = state
+    rub[i] = zero
+    load[i] = zero * load[i]
+    if state <= 0:
+        return
+    n = normal[i]
+    least = slowest(h)
+    back = slip[i] / wp.max(h, type(h)(TAKEN_BACK))
+    pull[i] = back - wp.dot(back, n) * n
+    e = v[i] - wall[i] + pull[i]
+    e = e - wp.dot(e, n) * n
+    most = zero
+    if touched:
+        most = grip * wp.max(-h * wp.dot(n, rest[i]), zero)
+    friction = h * (rest[i] - wp.dot(rest[i], n) * n)
+    goes, speed, changes = way_of(e, least, way[i], friction, most, turns[i])
+    if changes != turns[i]:
+        changed[0] = 1
+    turns[i] = changes
+    way[i] = goes
+    load[i] = most * goes
+    rub[i] = most / speed
 
 
 @wp.kernel
@@ -174,8 +243,17 @@ def gaps_to_colliders(model: PhyxelModel, v: NDArray[np.floating]) -> tuple[NDAr
 
 
 @wp.kernel
-def follow(first: int, past: entries, gradient: entries, contact: entries, ball: entries):
-    """The ball that a phyxel touches with follows its deformation, slowly while it does (physics 15.1)."""
+def follow(
+    first: int, whole: entries, past: entries, gradient: entries, u: entries, ahead: entries, contact: entries,
+    normal: entries, wall: entries, slip: entries, ball: entries,
+):  # fmt: skip
+    """After a step of `whole` (1,) [s]: how far phyxels have slipped on what they touch, and the ball that each touches
+    with follows its deformation, slowly while it does (physics 15.1, 15.3)."""
     i = first + wp.tid()
+    slipped = slip[i] + ahead[i] - u[i] - whole[0] * wall[i]
+    slipped = slipped - wp.dot(slipped, normal[i]) * normal[i]
+    most = type(whole[0])(TAKEN_BACK * CREEP)
+    slipped = slipped * wp.min(type(most)(1.0), most / wp.max(wp.length(slipped), most * type(most)(1.0e-3)))
+    slip[i] = wp.where(contact[i] > 0, slipped, type(most)(0.0) * slipped)
     share = wp.where(contact[i] > 0, type(ball[i][0, 0])(FOLLOWING), type(ball[i][0, 0])(1.0))
     ball[i] = ball[i] + share * (deformed(past[i], gradient[i]) - ball[i])

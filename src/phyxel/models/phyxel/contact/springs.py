@@ -6,12 +6,14 @@
 
 Springs are STIFFER times as stiff as the node and the patch they push apart, Δt²κ = STIFFER·(m + Δt²K), so that the
 system stays well conditioned. A node that begins a step inside the other body is asked for a share of its depth only,
-lest it be shot out. Friction μ·push against the sliding is written as −rub·(v_t + s/τ) and so made implicit; s is how
-far the node has slipped since it touched, but no farther than friction gives way. Metres, kilograms.
+lest it be shot out. Friction against the sliding e = v_t + s/τ is −rub·e where it holds, s being how far the node has
+slipped since it touched, but no farther than friction gives way; where it slides it is a load of μ·push, and implicit
+across the way it goes only (physics 15.3). Metres, kilograms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +23,11 @@ from scipy.sparse.csgraph import connected_components
 
 from phyxel import device as dev
 from phyxel.device import Launch
-from phyxel.models.phyxel.conjugate import filtered
+from phyxel.models.phyxel.conjugate import across, filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import TINY, BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
-from phyxel.models.phyxel.walls import CREEP, WallContacts, rubbing_speed
+from phyxel.models.phyxel.walls import CREEP, TAKEN_BACK, WallContacts, slowest, way_of
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -36,8 +38,6 @@ STIFFER = wp.constant(10.0)
 """Stiffness of a contact over that of the node and the patch it pushes apart."""
 RETURN = wp.constant(0.2)
 """Share of a depth that a step is asked to take back."""
-TAKEN_BACK = wp.constant(0.05)
-"""τ [s]: time in which a slip would be taken back if nothing but friction acted; several implicit steps."""
 REACHED = 0.5
 """Gap, in spacings, up to which a node may come to touch within a step."""
 
@@ -50,20 +50,30 @@ class SpringArrays:
     """Δt²κ [kg]"""
     rub: wp.array(dtype=float)
     """[kg]"""
+    load: wp.array(dtype=wp.vec3)
+    """impulse of friction of what slides, against the way it goes [N s]"""
     pressed: wp.array(dtype=wp.int32)
     """whether the spring pushes"""
     was_pressed: wp.array(dtype=wp.int32)
     """whether it did when contacts were last looked at"""
     force: wp.array(dtype=float)
     """that it pushes with, as one stage leaves it to the next [N]"""
+    friction: wp.array(dtype=wp.vec3)
+    """likewise against its friction [N]"""
+    way: wp.array(dtype=wp.vec3)
+    """likewise the way it slides, of length 1, or 0 where friction holds"""
+    turns: wp.array(dtype=wp.int32)
+    """how often it has come to slide, or to hold, in this stage"""
 
 
 @wp.func
 def along_spring(i: int, contacts: NodeContacts, springs: SpringArrays, velocity: wp.vec3):
-    """What a spring that pushes, and its friction, answer to a relative velocity: Δt²κ n(n·v) + rub v_t [N s]."""
+    """What a spring that pushes, and its friction, answer to a relative velocity: Δt²κ n(n·v) + rub v_t [N s], of v_t
+    that across the way it slides only."""
     n = contacts.normal[i]
-    across = wp.dot(n, velocity)
-    return springs.stiff[i] * float(springs.pressed[i]) * across * n + springs.rub[i] * (velocity - across * n)
+    up = wp.dot(n, velocity)
+    rubbed = springs.rub[i] * across(velocity - up * n, springs.way[i])
+    return springs.stiff[i] * float(springs.pressed[i]) * up * n + rubbed
 
 
 @wp.func
@@ -91,14 +101,18 @@ def tighten(
     i = first + wp.tid()
     h = dt[nodes.body[i]]
     springs.rub[i] = 0.0
+    springs.load[i] = wp.vec3()
     springs.stiff[i] = 0.0
     if h == 0.0:
         return
     springs.pressed[i] = 0
     springs.was_pressed[i] = 0
+    springs.turns[i] = 0
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0:
         springs.force[i] = 0.0
+        springs.friction[i] = wp.vec3()
+        springs.way[i] = wp.vec3()
         return
     patch = float(0.0)
     entry = i * nodes.capacity
@@ -134,11 +148,14 @@ def press(
     velocity = against_patch(i, nodes, contacts, v)
     n = contacts.normal[i]
     wanted = wp.max(contacts.gap[i], RETURN * contacts.gap[i]) / dt[nodes.body[i]]
-    across = wanted + wp.dot(n, velocity)
-    springs.pressed[i] = wp.where(across < 0.0, 1, 0)
-    push = springs.stiff[i] * wp.max(-across, 0.0)
+    comes = -(wanted + wp.dot(n, velocity))
+    springs.pressed[i] = wp.where(comes > 0.0, 1, 0)
+    push = springs.stiff[i] * wp.max(comes, 0.0)
+    sliding = sliding_by(i, nodes, contacts, velocity)
+    rubbed = springs.rub[i] * across(sliding, springs.way[i]) + springs.load[i]
     springs.force[i] = push / dt[nodes.body[i]]
-    contacts.impulse[i] = push * n - springs.rub[i] * sliding_by(i, nodes, contacts, velocity)
+    springs.friction[i] = rubbed / dt[nodes.body[i]]
+    contacts.impulse[i] = push * n - rubbed
     contacts.twist[i] = contacts.per_inertia[i] * wp.cross(nodes.x[i] - contacts.centre[i], contacts.impulse[i])
 
 
@@ -153,7 +170,8 @@ def rub_on(
     changed: wp.array(dtype=wp.int32),
 ):
     """How contacts rub, by the push of now, at first that of the last stage: found anew from no friction in each, what
-    should hold would creep. And whether any pushes that did not, or the other way about (physics 15.7)."""
+    should hold would creep. And whether any pushes that did not, or the other way about, or friction is none that there
+    can be (physics 15.3, 15.7)."""
     i = first + wp.tid()
     b = contacts.target[i]
     if nodes.count[i] == 0 or b < 0 or springs.stiff[i] == 0.0:
@@ -161,12 +179,18 @@ def rub_on(
     if springs.pressed[i] != springs.was_pressed[i]:
         changed[0] = 1
     springs.was_pressed[i] = springs.pressed[i]
-    springs.rub[i] = 0.0
-    push = dt[nodes.body[i]] * springs.force[i]
-    if push > 0.0:
-        sliding = wp.length(sliding_by(i, nodes, contacts, against_patch(i, nodes, contacts, v)))
-        rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
-        springs.rub[i] = rough * push / (nodes.unit[b] * rubbing_speed(sliding / nodes.unit[b], dt[nodes.body[i]]))
+    h = dt[nodes.body[i]]
+    rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
+    most = rough * h * springs.force[i]
+    least = nodes.unit[b] * slowest(h)
+    e = sliding_by(i, nodes, contacts, against_patch(i, nodes, contacts, v))
+    way, speed, turns = way_of(e, least, springs.way[i], h * springs.friction[i], most, springs.turns[i])
+    if turns != springs.turns[i]:
+        changed[0] = 1
+    springs.turns[i] = turns
+    springs.way[i] = way
+    springs.load[i] = most * way
+    springs.rub[i] = most / speed
 
 
 @wp.func
@@ -274,10 +298,11 @@ def block_springs(
 
 @wp.func
 def spring_block(i: int, contacts: NodeContacts, springs: SpringArrays):
-    """Δt²κ n nᵀ + rub (1 − n nᵀ) (physics 15.7)."""
+    """Δt²κ n nᵀ + rub (1 − n nᵀ), less what is along the way that it slides (physics 15.7)."""
     n = contacts.normal[i]
-    across = springs.stiff[i] * float(springs.pressed[i]) - springs.rub[i]
-    return across * wp.outer(n, n) + springs.rub[i] * wp.identity(n=3, dtype=float)
+    way = springs.way[i]
+    free = wp.identity(n=3, dtype=float) - wp.outer(n, n) - wp.outer(way, way)
+    return springs.stiff[i] * float(springs.pressed[i]) * wp.outer(n, n) + springs.rub[i] * free
 
 
 @wp.kernel
@@ -289,7 +314,7 @@ def add_energy(
     v: wp.array(dtype=wp.vec3),
     energy: wp.array(dtype=float),
 ):
-    """½ push²/(Δt²κ) + ½ rub |v_t|² of each contact, in the units of its node, added to the energy of the node
+    """½ push²/(Δt²κ) + ½ rub |e|² + load·e of each contact, in the units of its node, added to the energy of the node
     (physics 5.4, 15.7)."""
     i = first + wp.tid()
     if nodes.count[i] == 0 or contacts.target[i] < 0 or springs.stiff[i] == 0.0:
@@ -299,7 +324,8 @@ def add_energy(
     push = wp.dot(n, contacts.impulse[i])
     along = sliding_by(i, nodes, contacts, velocity)
     unit = nodes.unit[nodes.body[i]]
-    work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(along))
+    work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(across(along, springs.way[i])))
+    work += wp.dot(springs.load[i], along)
     energy[i] = energy[i] + work / (unit * unit * unit)
 
 
@@ -332,16 +358,18 @@ def keep_slip(
 class ContactSprings:
     """The launches of an implicit step that see to contact between bodies."""
 
-    def __init__(self, model: PhyxelModel, contact: BodyContact, force: wp.array) -> None:
-        """`force` (n,) is what springs push with from stage to stage [N]."""
+    def __init__(self, model: PhyxelModel, contact: BodyContact, kept: Mapping[str, wp.array]) -> None:
+        """`kept` are the arrays (n,) that one stage leaves to the next: `force`, `friction` and `way`."""
         self._model, self._contact = model, contact
         device, n = model.device, len(model)
         self._springs = SpringArrays()
         self._springs.stiff, self._springs.rub = (wp.zeros(n, dtype=float, device=device) for _ in range(2))
-        self._springs.pressed, self._springs.was_pressed = (
-            wp.zeros(n, dtype=wp.int32, device=device) for _ in range(2)
+        self._springs.pressed, self._springs.was_pressed, self._springs.turns = (
+            wp.zeros(n, dtype=wp.int32, device=device) for _ in range(3)
         )
-        self._springs.force = force
+        self._springs.load = wp.zeros(n, dtype=wp.vec3, device=device)
+        for name, array in kept.items():
+            setattr(self._springs, name, array)
         self._no_time = wp.zeros(1, dtype=float, device=device)
 
     def start(self, dt: wp.array, base: wp.array, block: wp.array) -> list[Launch]:
