@@ -44,20 +44,20 @@ def slowest(dt: Any):
 
 
 @wp.func
-def way_of(e: Any, least: Any, before: Any, friction: Any, most: Any, turns: int):
+def way_of(e: Any, least: Any, before: Any, rubbed: bool, friction: Any, most: Any, turns: int):
     """How something rubs that the last solve has led to slide with e: the way it slides, of length 1, or 0 where
     friction holds; the speed which friction is `rub` over; and how often it has changed between the two in this stage
     (physics 15.3).
 
     What went the way `before` goes on while e is that way, and faster than `least`. What held does until the impulse
-    of its `friction` in the last solve is above `most`. Where nothing pressed, e tells. What changes a second time is
+    of its `friction` in the last solve is above `most`. What has not `rubbed` goes by e. What changes a second time is
     found as a stiffness that comes nearer from pass to pass, most/|e|, lest it change for ever."""
     zero = type(least)(0.0)
     length = wp.length(e)
     slides = zero * e
     speed = least
     if turns < MOST_TURNS:
-        if most <= zero:
+        if not rubbed or most <= zero:
             if length > least:
                 slides = e / length
         elif wp.length_sq(before) > zero:
@@ -171,6 +171,7 @@ def meet_colliders(
     elif was != 0:
         state = LET_GO
     contact[i] = state
+    rubbed = rub[i] > zero
     rub[i] = zero
     load[i] = zero * load[i]
     if state <= 0:
@@ -185,7 +186,7 @@ def meet_colliders(
     if touched:
         most = grip * wp.max(-h * wp.dot(n, rest[i]), zero)
     friction = h * (rest[i] - wp.dot(rest[i], n) * n)
-    goes, speed, changes = way_of(e, least, way[i], friction, most, turns[i])
+    goes, speed, changes = way_of(e, least, way[i], rubbed, friction, most, turns[i])
     if changes != turns[i]:
         changed[0] = 1
     turns[i] = changes

@@ -184,7 +184,9 @@ def rub_on(
     most = rough * h * springs.force[i]
     least = nodes.unit[b] * slowest(h)
     e = sliding_by(i, nodes, contacts, against_patch(i, nodes, contacts, v))
-    way, speed, turns = way_of(e, least, springs.way[i], h * springs.friction[i], most, springs.turns[i])
+    friction = h * springs.friction[i]
+    rubbed = wp.length_sq(friction) > 0.0
+    way, speed, turns = way_of(e, least, springs.way[i], rubbed, friction, most, springs.turns[i])
     if turns != springs.turns[i]:
         changed[0] = 1
     springs.turns[i] = turns
