@@ -211,7 +211,8 @@ class TensionNewton:
             now = self._stand(now.y + way, drive, free, now.held, now.footing)
             if not np.isfinite(now.energy):
                 break
-            if _was_last(way, now, drive, free):
+            by_gradients = self._soft and now.footing is None  # which leave some of the first order
+            if not by_gradients and _was_last(way, now, drive, free):
                 return now, True
         return now, False
 

@@ -424,7 +424,8 @@ class Tension:
         n = self._n
         free = np.isfinite(self.solve.inertia.numpy()[:n])
         rest, pull = self.solve.rest.numpy()[:n, :3][free], P.numpy()[self.order[free]]
-        return float(np.sqrt((rest**2).sum() / max((pull**2).sum(), np.finfo(float).tiny)))
+        pulled = float(np.linalg.norm(pull))
+        return float(np.linalg.norm(rest)) / pulled if pulled > 0 else np.inf
 
     def taken(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
         """P of where the links have led."""
