@@ -50,11 +50,10 @@ class EulerStage:
         return EulerStage(base, v + h * a, h, base + h * (v + 2 * h * a))
 
     @staticmethod
-    def second(u: Floats, v: Floats, a: Floats, u1: Floats, v1: Floats, dt: float) -> EulerStage:
+    def second(u: Floats, v: Floats, u1: Floats, v1: Floats, dt: float) -> EulerStage:
         h = SHARE * dt
         base = u1 + CARRY * (u1 - u)
-        ahead = v + (v1 - v) / GAMMA**2 + (1 - 1 / GAMMA) * dt * a  # on the parabola that starts with a, by v1
-        return EulerStage(base, v1 + CARRY * (v1 - v), h, base + h * ahead)
+        return EulerStage(base, v1 + CARRY * (v1 - v), h, base + h * (v + (v1 - v) / GAMMA))
 
     def velocity(self, end: Floats) -> Floats:
         """v' of a stage that ends so."""

@@ -246,7 +246,7 @@ class GalerkinModel(TouchedField):
         stage = EulerStage.first(u, v, a, dt)
         end = self._end_of(stage, GAMMA, dt, feel, kept[1])
         if footing.stands_as(kept[1]):
-            stage = EulerStage.second(u, v, a, end, stage.velocity(end), dt)
+            stage = EulerStage.second(u, v, end, stage.velocity(end), dt)
             end = self._end_of(stage, 1.0, dt, feel, kept[1])
             if footing.stands_as(kept[1]):
                 return stage, end
