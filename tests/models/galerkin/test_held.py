@@ -6,7 +6,7 @@ import pytest
 from phyxel.bench.accuracy.bars import SQUARE
 from phyxel.bench.accuracy.boxes import AS_IT_IS, TURNED, end_nodes
 from phyxel.models.galerkin.held import Held
-from phyxel.models.galerkin.held_region import FLAT, _common_plane, _plane
+from phyxel.models.galerkin.held_region import _common_plane, _plane
 from phyxel.models.galerkin.point_functions import strongest
 from phyxel.models.protocol import Goal, Hold
 
@@ -39,16 +39,15 @@ def test_a_held_face_goes_where_its_nodes_are_sent(end):
 
 def test_surfels_of_other_faces_do_not_tilt_a_face():
     """Two thirds of the places in the plane x = 0, the others on a side y = 0 of it, from a guess a tenth of a spacing
-    too deep and tilted by as much: all of the face within what counts as flat, most of it within a hundredth. Least
-    squares would be off by a fifth."""
+    too deep and tilted by as much: all of the face within a thousandth. Least squares would be off by a fifth; with
+    other faces counting as if they lay as far off as what is flat, the plane was a hundredth too deep, and bars of
+    scans hung 0.1 to 0.35 % too high."""
     random = np.random.default_rng(0)
     face = np.c_[np.zeros(60), 2 * random.random((60, 2))]
     side = np.c_[0.5 * random.random(30), np.zeros(30), 2 * random.random(30)]
     normal = np.array([1.0, -0.1, 0.0]) / np.hypot(1.0, 0.1)
     middle, normal, off = _plane(np.concatenate([face, side]), np.array([0.1, 1.0, 1.0]), normal)
-    away = np.abs((face - middle) @ normal)
-    assert max(off, away.max()) < FLAT
-    assert np.median(away) < 0.01
+    assert max(off, np.abs((face - middle) @ normal).max()) < 1e-3
 
 
 def test_nodes_beside_a_face_do_not_tilt_it():

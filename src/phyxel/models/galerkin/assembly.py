@@ -383,6 +383,11 @@ class Inertia:
         return csr_array(self.mass + dt * self.drag)
 
 
+def times(matrix: csr_array, field: Floats) -> Floats:
+    """A field (n, 3) times a matrix (n, n), one axis at a time: all at once SciPy takes twice as long."""
+    return np.stack([matrix @ along for along in np.ascontiguousarray(field.T)], axis=1)
+
+
 def cauchy_stress(mixture: Mixture, rotation: Floats, which: NDArray[np.integer], J: Floats, plastic: Floats) -> Floats:
     """[Pa] of points (m,) whose laws are `which` of a mixture's, with axes turned by `rotation`, where J is the
     deformation and `plastic` the permanent strain; shape (m, 3, 3) each."""

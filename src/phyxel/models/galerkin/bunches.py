@@ -163,19 +163,20 @@ def find_gradients(
             for (int k = 0; k < 8; ++k)
                 f[k] = P[3 * a][k] * g[k] + P[3 * a + 1][k] * g[8 + k] + P[3 * a + 2][k] * g[16 + k];
 #endif
-            into[a] = (double)(((f[0] + f[4]) + (f[2] + f[6])) + ((f[1] + f[5]) + (f[3] + f[7])));
+            const double sum = (double)(((f[0] + f[4]) + (f[2] + f[6])) + ((f[1] + f[5]) + (f[3] + f[7])));
+            into[a] = more ? into[a] + sum : sum;
         }
     }
 """)
-def press_nodes(b: int, begin: int, end: int, slope: Any, stress: mat33ds, part: vec3ds):
+def press_nodes(b: int, begin: int, end: int, slope: Any, stress: mat33ds, more: bool, part: vec3ds):
     """Σ_q P_q ∇φ_I(q) over the points of one bunch, for each of its nodes."""
 
 
 @wp.kernel
-def press(first: int, begin: int32s, slope: entries, stress: mat33ds, part: vec3ds):
-    """What each bunch has of Σ_q P_q ∇φ_I(q) (physics 10.3)."""
+def press(first: int, begin: int32s, slope: entries, stress: mat33ds, more: bool, part: vec3ds):
+    """What each bunch has of Σ_q P_q ∇φ_I(q) (physics 10.3); on top of what there is, if it is to be more."""
     b = first + wp.tid()
-    press_nodes(b, begin[b], begin[b + 1], slope, stress, part)
+    press_nodes(b, begin[b], begin[b + 1], slope, stress, more, part)
 
 
 BENDS = wp.constant(18)
@@ -291,13 +292,10 @@ def bend(
 
 
 @wp.kernel
-def gather(first: int, start_of_node: int32s, entry: int32s, part: vec3ds, more: bool, total: vec3ds):
-    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3), of what its bunches have of it; on top of what there is, if it is
-    to be more."""
+def gather(first: int, start_of_node: int32s, entry: int32s, part: vec3ds, total: vec3ds):
+    """Σ_q P_q ∇φ_I(q) of each node (physics 10.3), of what its bunches have of it."""
     I = first + wp.tid()
     sum = wp.vec3d()
-    if more:
-        sum = total[I]
     for k in range(start_of_node[I], start_of_node[I + 1]):
         sum += part[entry[k]]
     total[I] = sum
@@ -334,9 +332,9 @@ class Bunches:
             inputs = [pairs.start, pairs.node, pairs.dphi, self._begin, self._felt, slope]
             dev.launch(lay_slopes, self._count, inputs, self._device)
 
-    def gradients(self, identity: float, u: wp.array, into: wp.array, rough: bool = False) -> Launch:
-        """Σ_I u_I ⊗ ∇φ_I of a field u, and I as often as `identity` says, at the points; or `rough` ones."""
-        about = [self._begin, self._felt, self._rough if rough else self._slopes]
+    def gradients(self, identity: float, u: wp.array, into: wp.array) -> Launch:
+        """Σ_I u_I ⊗ ∇φ_I of a field u, and I as often as `identity` says, at the points."""
+        about = [self._begin, self._felt, self._slopes]
         return Launch(find_gradients, self._count, [*about, identity, u, into], self._work)
 
     def room_for_bends(self) -> wp.array:
@@ -344,22 +342,31 @@ class Bunches:
         return wp.zeros(self._count * BENDS * ABREAST, dtype=wp.float32, device=self._device)
 
     def bent(
-        self, law: wp.array, stiffness: wp.array, bends: wp.array, u: wp.array, swollen: wp.array, into: wp.array
+        self,
+        law: wp.array,
+        stiffness: wp.array,
+        bends: wp.array,
+        u: wp.array,
+        swollen: wp.array,
+        means: list[Launch],
+        stress: wp.array,
+        into: wp.array,
     ) -> list[Launch]:
-        """The change of the force along a field u, roughly, for points whose stress changes as `bends` say; and how
-        they swell."""
+        """The change of the force along a field u, roughly, for points whose stress changes as `bends` say; how they
+        swell; and on top, if there are `means` that go by that, the `stress` that these lead to."""
         inputs = [self._begin, self._felt, self._rough, u, law, stiffness, bends, swollen, self._part]
-        return [Launch(bend, self._count, inputs, self._work), self._gathered(into)]
+        on_top = [*means, self._pressed(self._rough, stress, True)] if means else []
+        return [Launch(bend, self._count, inputs, self._work), *on_top, self._gathered(into)]
 
-    def gathered(self, stress: wp.array, into: wp.array, rough: bool = False, more: bool = False) -> list[Launch]:
-        """Σ_q P_q ∇φ_I(q) of a stress P at the points, for the nodes; or `rough` ones; on top of what there is, if it
-        is to be `more`."""
-        slope = self._rough if rough else self._slopes
-        pressed = Launch(press, self._count, [self._begin, slope, stress, self._part], self._work)
-        return [pressed, self._gathered(into, more)]
+    def gathered(self, stress: wp.array, into: wp.array) -> list[Launch]:
+        """Σ_q P_q ∇φ_I(q) of a stress P at the points, for the nodes."""
+        return [self._pressed(self._slopes, stress, False), self._gathered(into)]
 
-    def _gathered(self, into: wp.array, more: bool = False) -> Launch:
-        return Launch(gather, self._nodes, [*self._of_nodes, self._part, more, into])
+    def _pressed(self, slope: wp.array, stress: wp.array, more: bool) -> Launch:
+        return Launch(press, self._count, [self._begin, slope, stress, more, self._part], self._work)
+
+    def _gathered(self, into: wp.array) -> Launch:
+        return Launch(gather, self._nodes, [*self._of_nodes, self._part, into])
 
     @property
     def _work(self) -> float:

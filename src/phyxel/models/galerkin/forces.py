@@ -201,8 +201,8 @@ class PointForces:
         of_cells = means(find_means, self._swollen, self._swellings)
         if of_cells:
             of_cells.append(Launch(find_cell_stress_changes, points, [step, self._J, self._swellings, self._change]))
-            of_cells += bunches.gathered(self._change, total, rough=True, more=True)
-        bent = bunches.bent(laws.of, self._stiffness, self._bends, u, self._swollen, total)
+        law = laws.of, self._stiffness, self._bends
+        bent = bunches.bent(*law, u, self._swollen, of_cells, self._change, total)
         energies = [laws, self._locking, self._weight, cell, self._volumes, *now, self._energy.array]
         return {
             "begin": [*find_J, Launch(find_step_law, points, with_damping)],
@@ -215,7 +215,7 @@ class PointForces:
             ],
             "bends": [bends(False)],
             "positive bends": [bends(True)],
-            "rough tangent": [*bent, *of_cells],
+            "rough tangent": bent,
             "cauchy": [Launch(find_cauchy, points, [laws, self._locking, cell, self._volumes, *now, self._stress])],
             "energy": [*find_J, Launch(find_energies, points, energies)],
             "spread": bunches.gathered(self._stress, total),

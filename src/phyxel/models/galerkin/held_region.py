@@ -113,12 +113,16 @@ def _on_face(place: Floats, nearby: cKDTree, skin: cKDTree, free: Floats) -> Flo
 
 def _plane(x: Floats, middle: Floats, normal: Floats) -> tuple[Floats, Floats, float]:
     """The plane that most of the places (m, 3) lie in, from a first guess: a place in it, its normal, and how far most
-    of them are from it. Σ log(r² + FLAT²) of their distances r is least: those of other faces hardly count."""
+    of them are from it. Σ log(r² + s²) of their distances r is least, with s how far most are from it: those of other
+    faces, all of them on its inner side, hardly count."""
+    width = FLAT
     for _ in range(ROUNDS):
-        weights = 1 / (((x - middle) @ normal) ** 2 + FLAT**2)
+        weights = 1 / (((x - middle) @ normal) ** 2 + width**2)
         middle = weights @ x / weights.sum()
         normal = np.linalg.eigh((weights[:, None] * (x - middle)).T @ (x - middle))[1][:, 0]
-    return middle, normal, float(np.median(np.abs((x - middle) @ normal)))
+        off = float(np.median(np.abs((x - middle) @ normal)))
+        width = float(np.clip(off, EVEN, FLAT))
+    return middle, normal, off
 
 
 def _common_plane(x: Floats) -> tuple[Floats, Floats, float]:

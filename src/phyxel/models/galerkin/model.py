@@ -24,7 +24,7 @@ from phyxel.errors import PhyxelError
 from phyxel.material import Mixture
 from phyxel.mls.neighbours import nearest
 from phyxel.mls.shape_values import ShapeValues
-from phyxel.models.galerkin.assembly import Inertia, PointMaterials, cauchy_stress, square
+from phyxel.models.galerkin.assembly import Inertia, PointMaterials, cauchy_stress, square, times
 from phyxel.models.galerkin.crossing import Departure, crossed
 from phyxel.models.galerkin.cuts import Cracked
 from phyxel.models.galerkin.footing import Footing
@@ -261,10 +261,10 @@ class GalerkinModel(TouchedField):
         there = self.held.basis.T @ self.u
         aims = there + share * (self.held.aims(self._goals or ()) - there)
         start = stage.guess + system.lift(aims - self.held.basis.T @ stage.guess)
-        pushed, moving = (float(np.vdot(w, mass @ w)) for w in (stage.h * self._push, stage.velocity(start)))
+        pushed, moving = (float(np.vdot(w, times(mass, w))) for w in (stage.h * self._push, stage.velocity(start)))
         least = (FINER if second else 1.0) * (ROUGHER if self._footing.touching else 1.0)
         enough = least * (PUSHED * pushed + MOVING * moving) + ROUNDED * self._materials.hardness.max()
-        load = mass @ (stage.speed / stage.h + self._push)
+        load = times(mass, stage.speed / stage.h + self._push)
         load = load if self._borne is None else load + self._borne
         self._forces.begin(stage.base, self._materials.damping / stage.h)
         self._footing.begin(feel, self.u, self.v, dt, self._push)
@@ -293,7 +293,7 @@ class GalerkinModel(TouchedField):
     def _energy(self, system: RestSystem, dt: float, load: Floats, base: Floats) -> StepEnergy:
         """What a step of dt from `base` minimises, under a load (n, 3)."""
         inertia = self._inertia.over(dt)
-        return StepEnergy(self._forces, self._footing, system, self.held.basis, inertia, load, base)
+        return StepEnergy(self._forces, self._footing, system, inertia, load, base)
 
     def _tuned_to(self, dt: float, u: Floats, kept: Preconditioner, within: float = OFTEN) -> RestSystem:
         """The preconditioner for steps of dt from u, up to a factor."""

@@ -74,8 +74,9 @@ class RestSystem:
     """An approximate inverse of H."""
 
     def __init__(self, inertia: csr_array, stiffness: bsr_array, held: Floats, device: wp.Device) -> None:
-        self._held = self.springs = held
-        """V now, and when it was inverted"""
+        self.springs = held
+        """V when it was inverted"""
+        self._take_hold(held)
         count = inertia.shape[0]
         self._weight: Floats = np.asarray(inertia.sum(axis=0), np.float64).reshape(-1, 1)
         """what resists the motion of all together, shape (n, 1)"""
@@ -99,9 +100,16 @@ class RestSystem:
 
     def hold(self, held: Floats) -> None:
         """Something else is held, V (n, r), but not much else: the inverse stays."""
-        self._held = held
+        self._take_hold(held)
         self._lifts = None
         self._forget_contacts()
+
+    def _take_hold(self, held: Floats) -> None:
+        self._held = held
+        """V"""
+        self._holding = np.flatnonzero(held.any(axis=1))
+        """nodes that it is at: few of all"""
+        self._held_there = held[self._holding]
 
     def turn(self, rotations: Floats) -> None:
         """R of each node, shape (n, 3, 3)."""
@@ -156,11 +164,11 @@ class RestSystem:
     def _answer(self, row: csr_array) -> Floats:
         """How unit forces at a point with φ in `row` (1, n) move all nodes, shape (3, 3n). One point at a time: what
         others are touched must not change its bits."""
-        spread = self._free(np.einsum("n,ab->nab", row.toarray()[0], np.eye(3)))
+        spread = self.free(np.einsum("n,ab->nab", row.toarray()[0], np.eye(3)))
         nodes, turn = np.flatnonzero(spread.any(axis=(1, 2))), self._turn.host
         back = (np.swapaxes(turn[nodes], 1, 2) @ spread[nodes]).reshape(-1, 3)
         there = self._inverse.times(_entries(nodes), back).reshape(-1, 3, 3)
-        return np.ascontiguousarray(self._free(turn @ there).reshape(-1, 3).T)
+        return np.ascontiguousarray(self.free(turn @ there).reshape(-1, 3).T)
 
     def apply(self, residual: Floats) -> Floats:
         """H⁻¹ residual, about, shape (n, 3). What nothing holds is moved as a whole apart: a fall must not shake it."""
@@ -203,7 +211,7 @@ class RestSystem:
             turn = self._turn.host
             back = np.einsum("nba,nb->na", turn, forces).reshape(-1)
             found = np.einsum("nab,nb->na", turn, self._factor.solve(back).reshape(-1, 3))
-        return self._free(found)
+        return self.free(found)
 
     @cached_property
     def _factor(self) -> SuperLU:
@@ -225,13 +233,15 @@ class RestSystem:
         spread: Floats = np.kron(self._held, np.eye(3)).astype(np.float64, copy=False)
         if not self._whole:
             return spread
-        nodes = np.flatnonzero(self._held.any(axis=1))
-        response = self._inverse.times(_entries(nodes), spread[_entries(nodes)])
+        entries = _entries(self._holding)
+        response = self._inverse.times(entries, spread[entries])
         return np.asarray(np.linalg.solve(spread.T @ response, response.T).T, np.float64)
 
-    def _free(self, fields: Floats) -> Floats:
-        flat = fields.reshape(len(fields), -1)
-        return (flat - self._held @ (self._held.T @ flat)).reshape(fields.shape)
+    def free(self, fields: Floats) -> Floats:
+        """What of fields (n, ...) nothing holds, u − V Vᵀ u."""
+        flat = fields.reshape(len(fields), -1).copy()
+        flat[self._holding] -= self._held_there @ (self._held_there.T @ flat[self._holding])
+        return flat.reshape(fields.shape)
 
 
 class Preconditioner:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from phyxel.models.galerkin.assembly import times
 from phyxel.models.galerkin.footing import Footing
 from phyxel.models.galerkin.forces import PointForces
 from phyxel.models.galerkin.preconditioner import RestSystem
@@ -46,8 +47,6 @@ class StepEnergy:
     forces: PointForces
     footing: Footing
     system: RestSystem
-    held: Floats
-    """V of held points, shape (n, r)"""
     inertia: csr_array
     """A, shape (n, n)"""
     load: Floats
@@ -56,28 +55,24 @@ class StepEnergy:
     def at(self, u: Floats) -> tuple[float, Floats]:
         """The energy, and minus its gradient, at u (n, 3)."""
         way = u - self.base
-        resisting = self.inertia @ way
+        resisting = times(self.inertia, way)
         energy, force = self.forces.at(u)
-        energy += 0.5 * np.vdot(way, resisting) - np.vdot(way, self.load)
-        self._alone = float(energy), self._free(self.load - resisting + force)
+        energy += 0.5 * float(np.vdot(way, resisting)) - float(np.vdot(way, self.load))
+        self._alone = energy, self.system.free(self.load - resisting + force)
         return self._with(self.footing.at(u))
 
     def _with(self, standing: tuple[float, Floats]) -> tuple[float, Floats]:
         """The body's own energy and minus its gradient where `at` was last, and those of contacts."""
         energy, force = self._alone
-        return energy + standing[0], force + self._free(standing[1])
+        return energy + standing[0], force + self.system.free(standing[1])
 
     def bend(self, p: Floats) -> Floats:
         """Its second derivative along p, or a positive part of that, as it was taken."""
-        return self._free(self.inertia @ p + self.forces.rough_tangent(p) + self.footing.bend(p))
-
-    def _free(self, field: Floats) -> Floats:
-        """What of a field nothing holds."""
-        return field - self.held @ (self.held.T @ field)
+        return self.system.free(times(self.inertia, p) + self.forces.rough_tangent(p) + self.footing.bend(p))
 
     def _precondition(self, residual: Floats) -> Floats:
         """About what `bend` turns into `residual`."""
-        return self._free(self.system.apply(residual))
+        return self.system.free(self.system.apply(residual))
 
     def minimum(
         self, start: Floats, enough: float, most: int, near: float = 0.0, pressed: Floats | None = None
@@ -137,7 +132,7 @@ class StepEnergy:
         if self.system.foresees:
             self.footing.foresee(freely, self.system.compliance_at(rows), rub)
         self.system.grip(rows, self.footing.bends)
-        return self._precondition(force + self._free(self.footing.thrust()))
+        return self._precondition(force + self.system.free(self.footing.thrust()))
 
     def _corrected(self, way: Floats, residual: Floats, enough: float, effort: Effort) -> Floats:
         """Where the exact tangent leads, with contacts as they were foreseen, shape (n, 3)."""
@@ -151,16 +146,10 @@ class StepEnergy:
         return delta if np.vdot(residual, delta) > 0 else way
 
     def _conjugate(self, way: Floats, goal: float, effort: Effort) -> tuple[Floats, bool]:
-        """δ with bend(δ) = force, from `way` on, till the rest of it is below `goal`; and whether the energy bends up
-        all the way."""
-        wanted = self._alone[1] + self._free(self.footing.thrust())
-        effort.cg += 1
-        delta, along = way, self.bend(way)
-        if float(np.vdot(way, along)) <= 0:
-            return delta, False
-        residual = wanted - along
-        z = self._precondition(residual)
-        p, rz = z, float(np.vdot(residual, z))
+        """δ with bend(δ) = force, where the system at rest leads `way`, till the rest of it is below `goal`; and
+        whether the energy bends up all the way."""
+        residual = self._alone[1] + self.system.free(self.footing.thrust())
+        delta, p, rz = np.zeros_like(way), way, float(np.vdot(residual, way))
         for _ in range(MOST_CG):
             if not rz > goal:
                 break
