@@ -19,6 +19,12 @@ def cross(a: Floats, b: Floats) -> Floats:
     return a[:, [1, 2, 0]] * b[:, [2, 0, 1]] - a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
 
 
+def cross_of(a: Floats, b: Floats) -> Floats:
+    """a × b of two vectors (3,): NumPy's takes ten times as long."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
 def cross_matrix(w: Floats) -> Floats:
     """[w]× of vectors (..., 3), shape (..., 3, 3)."""
     result = np.zeros((*w.shape, 3))

@@ -95,19 +95,28 @@ class ColliderQuery:
         self._device = dev.pick("cpu")  # few places, asked for by the host
         self._table = ColliderTable([unit], wp.float64, self._device)
         self._colliders: Sequence[Ground | Collider] = ()
+        self._asked: Callable[[], object] | None = None
+        """writes where they are, which many never ask for"""
 
     def place(
         self, colliders: Sequence[Ground | Collider], origin: Floats, span: tuple[float, float], at: float
     ) -> None:
         """Where the colliders are at the time `at` [s], and how they move over a span of time, for a body with this
         origin [m]."""
-        self._colliders = colliders
-        self._table.write(colliders, origin[None], span, at)
+        self._colliders, self._asked = colliders, lambda: self._table.write(colliders, origin[None], span, at)
+
+    @property
+    def _now(self) -> Any:
+        """The table of the colliders, where they were placed."""
+        if self._asked is not None:
+            self._asked()
+            self._asked = None
+        return self._table.table
 
     def feel(self, places: Floats) -> Touch:
         """What places (k, 3) meet."""
         x, gap, normal, velocity, which = self._room(places)
-        inputs = [self._table.table, x, gap, normal, velocity, which]
+        inputs = [self._now, x, gap, normal, velocity, which]
         dev.launch(find_nearest, len(places), inputs, self._device, split=False)
         return self._touch(gap, normal, velocity, which.numpy())
 
@@ -115,7 +124,7 @@ class ColliderQuery:
         """What places (k, 3) meet of one collider each, by its number (k,)."""
         x, gap, normal, velocity, _ = self._room(places)
         numbers = wp.array(which, dtype=wp.int32, device=self._device)
-        inputs = [self._table.table, numbers, x, gap, normal, velocity]
+        inputs = [self._now, numbers, x, gap, normal, velocity]
         dev.launch(find_each, len(places), inputs, self._device, split=False)
         return self._touch(gap, normal, velocity, which)
 

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,index,attr-defined"
 """Impulses between bodies that touch, all at once (physics 15.13): Coulomb's problem as a minimum.
 
 Contact velocities v (k, 3), along a normal and two tangents each, go with the answers a (r,) of the bodies as
@@ -19,48 +20,146 @@ which of its points carry it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.sparse import csc_array, csr_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
-from phyxel.meeting.interior import InteriorPoint, Solve, mollified
+from phyxel import device as dev
+from phyxel.meeting.answer_blocks import (
+    WAYS,
+    Islands,
+    System,
+    answer,
+    assemble,
+    factor,
+    find_order,
+    list_rows,
+    mat36d,
+    mat66d,
+    solve,
+    vec6d,
+    vec6ds,
+)  # fmt: skip
+from phyxel.meeting.interior import Slacks, go_inside
+from phyxel.meeting.newton import SOFT, Found, Touching, bend_of, passes, see_velocities
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
-SOFT = 1e-5
-"""What a contact gives way, over what the bodies do."""
 TIES_SOFT = 1e-3
 """What a tie does: stiffer ones would pull each other about where they are more than bodies have ways to bend."""
-MOST_NEWTON, MOST_LOOKS = 60, 20
-SOON = 8
+SOON, MOST_NEWTON = wp.constant(8), wp.constant(60)
 """Steps of Newton's method within which impulses like those of the step before are found; others begin within."""
-FLAT = 0.1
-"""Slope along a step, over that at its start, at which it has led far enough."""
-LEFT = 1e-14
-"""Share of the energy of the velocities at contacts that may be left to gain."""
-ROUNDING = 1e-18
-"""Share of the energy of the answers that is not worth another step: where velocities are 0 without impulses, nothing
-else says what is little."""
-PASSES = 4
-"""How often friction is found anew at most, with the pressure of the pass before."""
-SETTLED = 0.02
-"""Change of the pressure, over the largest, at which that ends."""
-SYMMETRIC = {"SymmetricMode": True}
-"""How a sparse system is factored."""
+
+
+@wp.func
+def begin_with_impulses(island: int, islands: Islands, found: Found):
+    """a = Gᵀ p."""
+    for b in range(islands.first_block[island], islands.first_block[island + 1]):
+        found.a[b] = vec6d()
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        answer(islands, c, found.p[c], found.a)
+
+
+@wp.kernel
+def solve_islands(first: int, islands: Islands, contacts: Touching, system: System, found: Found, inside: Slacks):
+    """Impulses of each island, from those that are found on, and the velocities after them (physics 15.13)."""
+    island = first + wp.tid()
+    list_rows(island, islands, system)
+    begin_with_impulses(island, islands, found)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.pressure[c] = wp.max(found.p[c][0], wp.float64(0.0))
+    if not passes(island, islands, contacts, system, found, SOON):
+        go_inside(island, islands, contacts, system, found, inside)
+        passes(island, islands, contacts, system, found, MOST_NEWTON)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.p[c] = found.kept[c]
+    begin_with_impulses(island, islands, found)
+    see_velocities(island, islands, contacts, found)
+
+
+@wp.kernel
+def leave_answers(
+    first: int,
+    islands: Islands,
+    contacts: Touching,
+    system: System,
+    found: Found,
+    blocks: int,
+    columns: int,
+    x: vec6ds,
+):
+    """(1 + Gᵀ D G)⁻¹ of columns of answers, where contacts with such impulses hold against them (physics 15.13)."""
+    island = first + wp.tid()
+    list_rows(island, islands, system)
+    begin_with_impulses(island, islands, found)
+    see_velocities(island, islands, contacts, found)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.bend[c] = bend_of(contacts, c, found.v[c], found.p[c][0])
+    assemble(island, islands, system, found.bend)
+    factor(island, islands, system)
+    for column in range(columns):
+        solve(island, islands, system, x, column * blocks)
+
+
+@dataclass(frozen=True)
+class AnswerBlocks:
+    """G: how unit answers of bodies move k contacts along their axes, by n blocks of six answers."""
+
+    begin: Indices
+    """the first entry of each contact, and their count, shape (k + 1,)"""
+    block: Indices
+    """whose block of answers an entry is, shape (m,)"""
+    G: Floats
+    """shape (m, 3, 6)"""
+    count: int
+    """n"""
+
+    @staticmethod
+    def of(contact: Indices, block: Indices, G: Floats, contacts: int, count: int) -> AnswerBlocks:
+        """Of entries of such contacts (m,), in any order."""
+        order = np.argsort(contact, kind="stable")
+        begin = np.searchsorted(contact[order], np.arange(contacts + 1))
+        return AnswerBlocks(begin, block[order], G[order], count)
+
+    @cached_property
+    def contact(self) -> Indices:
+        """Of each entry, shape (m,)."""
+        return np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
+
+    @cached_property
+    def gives(self) -> Floats:
+        """tr W/3 of contacts [kg⁻¹], shape (k,)."""
+        squares = np.square(self.G.reshape(-1, 3 * WAYS)).sum(axis=1)
+        return np.bincount(self.contact, squares, len(self.begin) - 1) / 3
+
+    def islands(self) -> tuple[Indices, Indices]:
+        """Numbers of the islands of contacts (k,), -1 of those that nothing answers, and of blocks (n,)."""
+        ends = self.block[self.begin[self.contact]]
+        graph = csr_array((np.ones(len(ends)), (ends, self.block)), (self.count, self.count))
+        _, label = connected_components(graph, directed=False)
+        answered = np.diff(self.begin) > 0
+        own = np.full(len(answered), -1)
+        own[answered] = label[self.block[self.begin[:-1][answered]]]
+        number = np.full(self.count, -1)
+        found = np.unique(own[answered])
+        number[found] = np.arange(len(found))
+        return np.where(answered, number[own], -1), number[label]
 
 
 @dataclass(frozen=True)
 class CoulombProblem:
-    """k contacts of bodies that answer in r ways."""
+    """k contacts of bodies that answer in n blocks of ways."""
 
-    G: Floats | csr_array
-    """shape (3k, r); sparse where many bodies have little to do with each other"""
+    G: AnswerBlocks
     free: Floats
     """v₀ [m/s], shape (k, 3)"""
     room: Floats
@@ -74,176 +173,118 @@ class CoulombProblem:
     tied: Floats
     """what ties stand for, over their mean; 0 of contacts, whose friction ends somewhere; shape (k,)"""
 
-    def solved(self, start: Floats) -> Floats:
-        """Impulses p [N s] along the axes of the contacts, shape (k, 3); `start` (k, 3) is about what they are."""
-        if isinstance(self.G, np.ndarray) and self.G.shape[0] < self.G.shape[1]:
-            # Bodies have more ways to answer than contacts ask for: a = Gᵀ p is among so many as there are rows.
-            return replace(self, G=np.asarray(np.linalg.qr(self.G.T, mode="r")).T).solved(start)
-        found, done = self.passes(self.G.T @ start.reshape(-1), np.maximum(start[:, 0], 0.0), SOON)
-        if not done:
-            found, _ = self.passes(*InteriorPoint(self, self._soft, self.gives).found(), MOST_NEWTON)
-        return found
+    def solved(self, start: Floats) -> tuple[Floats, Floats]:
+        """Impulses p [N s] along the axes of the contacts and velocities after them, shape (k, 3) each; `start` (k, 3)
+        is about what the impulses are. Where nothing answers there are none."""
+        known, p, v = self._known, np.zeros_like(self.free), self.free.copy()
+        if known.count:
+            found = known.found(start)
+            known.launch(solve_islands, found, known.inside())
+            p[known.order], v[known.order] = found.p.numpy(), found.v.numpy()
+        return p, v
 
-    def passes(self, a: Floats, pressure: Floats, most: int) -> tuple[Floats, bool]:
-        """Impulses (k, 3) from answers (r,) and pressures (k,) on, and whether so many steps a pass were enough."""
-        enough = LEFT * float((np.square(self.free).sum(axis=1) * SOFT / self._soft).sum())
-        for _ in range(PASSES):
-            a, p, done = self._minimum(a, self._limit(pressure), self._soft, enough, most)
-            change = np.abs(p[:, 0] - pressure)[~self._ties].max(initial=0.0)
-            pressure = p[:, 0]
-            if not done and most < MOST_NEWTON:
-                break
-            if change <= SETTLED * pressure[~self._ties].max(initial=0.0) or not self.friction.any():
-                break
-        return p, done
-
-    @cached_property
-    def _ties(self) -> NDArray[np.bool_]:
-        return self.tied > 0
-
-    def _limit(self, pressure: Floats) -> Floats:
-        """What friction can hold [N s], shape (k,)."""
-        return np.where(self._ties, 0.0, self.friction) * pressure
+    def left_of(self, asked: Floats, impulses: Floats) -> Floats:
+        """What is left of answers (6n, m) that others ask for, where contacts with these impulses (k, 3) hold against
+        them: (1 + Gᵀ D G)⁻¹."""
+        known, columns = self._known, asked.shape[1]
+        left = np.ascontiguousarray(asked.T).reshape(columns, self.G.count, WAYS)
+        if known.count:
+            x = _of(left[:, known.blocks].reshape(-1, WAYS), vec6d)
+            known.launch(leave_answers, known.found(impulses), len(known.blocks), columns, x)
+            left[:, known.blocks] = x.numpy().reshape(columns, -1, WAYS)
+        return left.reshape(columns, -1).T
 
     @cached_property
     def gives(self) -> Floats:
         """tr W/3 of contacts, and of ties what they are to be as soft as, over SOFT [kg⁻¹], shape (k,)."""
-        W = np.asarray((self.G**2).sum(axis=1) if isinstance(self.G, np.ndarray) else self.G.power(2).sum(axis=1))
-        gives, ties = np.maximum(W.reshape(-1, 3).sum(axis=1) / 3, np.finfo(float).tiny), self._ties
-        if ties.any():
-            gives[ties] = TIES_SOFT / SOFT * gives[ties].mean() / self.tied[ties]
+        gives, ties = np.maximum(self.G.gives, np.finfo(float).tiny), np.flatnonzero(self.tied > 0)
+        island = self._island_of[0][ties] + 1
+        mean = np.bincount(island, gives[ties]) / np.maximum(np.bincount(island), 1)
+        gives[ties] = TIES_SOFT / float(SOFT) * mean[island] / self.tied[ties]
         return gives
 
-    @property
-    def _soft(self) -> Floats:
-        """R [kg⁻¹], shape (k,)."""
-        return SOFT * self.gives
-
-    def supported(self, impulses: Floats) -> Callable[[Floats], Floats]:
-        """What answers (r, m) are left of those that others ask for, where contacts with these impulses (k, 3) hold
-        against them: (1 + Gᵀ D G)⁻¹."""
-        v = self._velocities(self.G.T @ impulses.reshape(-1))
-        bend = self._bend(v, self._limit(impulses[:, 0]), self._soft)
-        return self.factored(bend)
-
-    def _minimum(self, a: Floats, limit: Floats, soft: Floats, enough: float, most: int) -> tuple[Floats, Floats, bool]:
-        """The same, and whether so many steps were enough for it."""
-        v = self._velocities(a)
-        p = self._impulses(v, limit, soft)
-        for _ in range(most):
-            downhill = self.G.T @ p.reshape(-1) - a
-            step = self.factored(self._bend(v, limit, soft))(downhill)
-            gain = float(downhill @ step)
-            way = (self.G @ step).reshape(-1, 3)
-            share = self._share_of(a, step, v, way, gain, limit, soft)
-            a, v = a + share * step, v + share * way
-            p = self._impulses(v, limit, soft)
-            if gain <= max(enough, ROUNDING * float(a @ a)):
-                return a, p, True
-        return a, p, False
-
-    def _share_of(
-        self, a: Floats, step: Floats, v: Floats, way: Floats, gain: float, limit: Floats, soft: Floats
-    ) -> float:
-        """How much of a step to take: all, or to about where the energy is the least along it. That is convex, with
-        bends where contacts open, close, stick and slide: halving would stop far short of it or beyond."""
-
-        def slope(share: float) -> float:
-            return float((a + share * step) @ step - np.vdot(self._impulses(v + share * way, limit, soft), way))
-
-        low, high, at_low, at_high = 0.0, 1.0, -gain, slope(1.0)
-        share = 1.0
-        for _ in range(MOST_LOOKS):
-            if at_high <= FLAT * gain:
-                return high
-            share = low - at_low * (high - low) / (at_high - at_low)
-            found = slope(share)
-            if abs(found) <= FLAT * gain:
-                return share
-            if found < 0:
-                low, at_low, at_high = share, found, 0.5 * at_high
-            else:
-                high, at_high, at_low = share, found, 0.5 * at_low
-        return share
-
-    def _velocities(self, a: Floats) -> Floats:
-        """v at answers a, shape (k, 3)."""
-        return np.asarray(self.free + (self.G @ a).reshape(-1, 3))
-
-    def _impulses(self, v: Floats, limit: Floats, soft: Floats) -> Floats:
-        """p at velocities (k, 3), shape (k, 3)."""
-        push = -v[:, 0] - self.room
-        push = np.where(self._ties, push, np.maximum(push, 0.0)) / soft
-        along = v[:, 1:] + self.slip
-        _, slope, _ = mollified(along, self.creep)
-        return np.concatenate([push[:, None], -(limit * slope + self._ties / soft)[:, None] * along], axis=1)
-
-    def _bend(self, v: Floats, limit: Floats, soft: Floats) -> Floats:
-        """How impulses decrease with velocities, shape (k, 3, 3)."""
-        along = v[:, 1:] + self.slip
-        length, slope, steeper = mollified(along, self.creep)
-        bend = (self._ties / soft)[:, None, None] * np.eye(3)
-        bend[:, 0, 0] = ((-v[:, 0] > self.room) | self._ties) / soft
-        d = along / np.maximum(length, np.finfo(float).tiny)[:, None]
-        radial = d[:, :, None] * d[:, None]
-        across = slope[:, None, None] * (np.eye(2) - radial)
-        bend[:, 1:, 1:] += limit[:, None, None] * (across + steeper[:, None, None] * radial)
-        return bend
-
-    def factored(self, bend: Floats) -> Solve:
-        """(1 + Gᵀ D G)⁻¹ of (r,) or (r, m), where impulses decrease with velocities by D (k, 3, 3)."""
-        if self._sparse is not None:
-            return self._sparse.factored(bend)
-        active = np.flatnonzero(bend.any(axis=(1, 2)))
-        size = self.G.shape[1]
-        G = np.asarray(self.G).reshape(len(bend), 3, size)[active]
-        system = G.reshape(-1, size).T @ (bend[active] @ G).reshape(-1, size)
-        system.flat[:: len(system) + 1] += 1.0
-        factor, failed = dpotrf(system.T, lower=1, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("contacts: what bodies answer is not finite")
-        return lambda asked: np.asarray(dpotrs(factor, asked, lower=1)[0])
+    @cached_property
+    def _island_of(self) -> tuple[Indices, Indices]:
+        return self.G.islands()
 
     @cached_property
-    def _sparse(self) -> SparseSystem | None:
-        return None if isinstance(self.G, np.ndarray) else SparseSystem(self.G)
+    def _known(self) -> KnownContacts:
+        return KnownContacts(self, *self._island_of)
 
 
-class SparseSystem:
-    """1 + Gᵀ D G where each contact has to do with few columns of G (3k, r): where entries are is found once."""
+class KnownContacts:
+    """What kernels are told of a problem: contacts and blocks of answers island by island."""
 
-    def __init__(self, G: csr_array) -> None:
-        self._size, self._groups, columns = G.shape[1], [], []
-        row = np.repeat(np.arange(G.shape[0]), np.diff(G.indptr))
-        place, number = np.unique(row // 3 * self._size + G.indices, return_inverse=True)
-        contact, column = np.divmod(place, self._size)
-        count = np.bincount(contact, minlength=G.shape[0] // 3)
-        nth = np.arange(len(place)) - np.repeat(np.cumsum(count) - count, count)
-        for width in np.unique(count[count > 0]).tolist():
-            which, own = np.flatnonzero(count == width), count[row // 3] == width
-            blocks = np.zeros((len(which), 3, width))
-            blocks[np.searchsorted(which, row[own] // 3), row[own] % 3, nth[number[own]]] = G.data[own]
-            self._groups.append((which, blocks))
-            columns.append(column[count[contact] == width].reshape(-1, width))
-        entries = [self._size * one[:, None, :] + one[:, :, None] for one in columns]
-        diagonal = (self._size + 1) * np.arange(self._size)
-        # By columns, as they are asked for.
-        place, number = np.unique(np.concatenate([diagonal, *(one.ravel() for one in entries)]), return_inverse=True)
-        self._diagonal, *each = np.split(number, np.cumsum([len(diagonal), *(one.size for one in entries)])[:-1])
-        self._entries = [one.reshape(len(every), -1) for one, every in zip(each, entries, strict=True)]
-        self._rows = (place % self._size).astype(np.int32)
-        self._starts = np.searchsorted(place, self._size * np.arange(self._size + 1)).astype(np.int32)
+    def __init__(self, problem: CoulombProblem, island: Indices, island_of_block: Indices) -> None:
+        """Numbers of islands of contacts (k,) and blocks (n,), -1 of those that have no share in it."""
+        self.count = int(island.max(initial=-1)) + 1
+        """of islands"""
+        self.order, first_contact = _sorted(island, self.count)
+        """of contacts"""
+        self.blocks, first_block = _sorted(island_of_block, self.count)
+        """their order"""
+        place = np.full(len(island_of_block), -1)
+        place[self.blocks] = np.arange(len(self.blocks))
+        islands, contacts, G = Islands(), Touching(), problem.G
+        many = np.diff(G.begin)[self.order]
+        begin = np.concatenate([[0], np.cumsum(many)])
+        entry = np.arange(begin[-1]) + np.repeat(G.begin[self.order] - begin[:-1], many)
+        for name, numbers in (
+            ("first_contact", first_contact), ("first_block", first_block), ("begin", begin),
+            ("block", place[G.block[entry]]),
+        ):  # fmt: skip
+            setattr(islands, name, _of(numbers, wp.int32))
+        islands.G = _of(G.G[entry], mat36d)
+        kinds = {"free": wp.vec3d, "slip": wp.vec2d}
+        for name in ("free", "room", "friction", "slip", "creep", "tied", "gives"):
+            setattr(contacts, name, _of(getattr(problem, name)[self.order], kinds.get(name, wp.float64)))
+        self._islands, self._contacts = islands, contacts
+        self._system = self._system_of(np.diff(first_block))
 
-    def factored(self, bend: Floats) -> Solve:
-        """See `CoulombProblem.factored`."""
-        number, value = [self._diagonal], [np.ones(self._size)]
-        for (which, G), entry in zip(self._groups, self._entries, strict=True):
-            D = bend[which]
-            active = np.flatnonzero(D.any(axis=(1, 2)))
-            if len(active) < len(which):
-                D, G, entry = D[active], G[active], entry[active]
-            number.append(entry.ravel())
-            value.append((np.swapaxes(G, 1, 2) @ (D @ G)).ravel())
-        data = np.bincount(np.concatenate(number), np.concatenate(value), len(self._rows))
-        system = csc_array((data, self._rows, self._starts), (self._size, self._size))
-        return splu(system, "MMD_AT_PLUS_A", 0.0, options=SYMMETRIC).solve
+    def _system_of(self, sizes: Indices) -> Any:
+        """Room for the systems of islands of so many blocks."""
+        system, blocks = System(), int(sizes.sum())
+        system.first = _of(np.cumsum(sizes**2) - sizes**2, wp.int32)
+        system.table = _room(int((sizes**2).sum()), wp.int32)
+        system.degree, system.place, system.order = (_room(blocks, wp.int32) for _ in range(3))
+        slots = _room(len(sizes), wp.int32)
+        wp.launch(find_order, self.count, inputs=[0, self._islands, system, slots], device="cpu")
+        first = np.concatenate([[0], np.cumsum(slots.numpy())])
+        system.first_slot = _of(first[:-1], wp.int32)
+        system.slot, system.row = _room(int(first[-1]), mat66d), _room(int(first[-1]), wp.int32)
+        system.first_row = _room(blocks + len(sizes), wp.int32)
+        return system
+
+    def found(self, impulses: Floats) -> Any:
+        """Impulses (k, 3), and room for what goes with them."""
+        found, count, blocks = Found(), len(self.order), len(self.blocks)
+        found.p = _of(impulses[self.order], wp.vec3d)
+        found.a, found.step = _room(blocks, vec6d), _room(blocks, vec6d)
+        found.v, found.way, found.kept = (_room(count, wp.vec3d) for _ in range(3))
+        found.pressure, found.bend = _room(count, wp.float64), _room(count, wp.mat33d)
+        return found
+
+    def inside(self) -> Any:
+        """Room for interior points."""
+        inside, count = Slacks(), len(self.order)
+        inside.p, inside.s, inside.to_p, inside.to_s, inside.goal = (_room(count, wp.float64) for _ in range(5))
+        inside.q = _room(count, wp.vec2d)
+        return inside
+
+    def launch(self, kernel: wp.Kernel, *more: Any) -> None:
+        """Let a kernel see to each island."""
+        wp.launch(kernel, self.count, [0, self._islands, self._contacts, self._system, *more], device="cpu")
+
+
+def _sorted(island: Indices, count: int) -> tuple[Indices, Indices]:
+    """Numbers of what is of some island, by islands, and where each of these begins, and their count."""
+    order = np.argsort(island, kind="stable")[np.count_nonzero(island < 0) :]
+    return order, np.searchsorted(island[order], np.arange(count + 1))
+
+
+def _of(values: NDArray[Any], kind: Any) -> wp.array:
+    return wp.array(np.ascontiguousarray(values), dtype=kind, device="cpu")
+
+
+def _room(count: int, kind: Any) -> wp.array:
+    return wp.zeros(count, dtype=kind, device="cpu")

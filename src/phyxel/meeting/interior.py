@@ -1,5 +1,6 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,index,attr-defined"
 """About where Coulomb's problem has its minimum (physics 15.13), by interior points: where much meets at once, Newton's
-method of `coulomb` would open and close contacts one after the other.
+method would open and close contacts one after the other.
 
 Pressures p > 0 and what they leave room for, s = v_n + b + R p > 0, go to p s = 0 together: each step heads for
 p s = τ, with a τ that its own first guess says is in reach (Mehrotra, SIAM J. Optim. 2, 1992). Friction goes along, up
@@ -9,149 +10,263 @@ Comput. 20, 1999): what sticks here and slides there is found in a few steps, ho
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+import warp as wp
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from phyxel import device as dev
+from phyxel.device import float64s, vec2ds
+from phyxel.meeting.answer_blocks import Islands, System, answer, assemble, factor, moved, solve, vec6d
+from phyxel.meeting.newton import SOFT, TINY, Found, Touching, mollified, see_velocities, sliding
 
-Floats = NDArray[np.float64]
-Solve = Callable[[Floats], Floats]
+wp.set_module_options(dev.KERNEL_OPTIONS)
 
-MOST_STEPS = 40
-GAP = 1e-9
+MOST_STEPS = wp.constant(40)
+GAP = wp.constant(wp.float64(1e-9))
 """Σ p s, over the energy of the velocities at contacts, at which that ends."""
-FOLLOWED = 16
+FOLLOWED = wp.constant(16)
 """Steps in which friction follows the pressure; then it stays as it is, for where what slides would press the harder
 the more it is rubbed the two might never agree."""
-WHOLE = 0.99
+WHOLE = wp.constant(wp.float64(0.99))
 """Share of the way to where a p or an s would be 0 that is gone."""
 
 
-class Problem(Protocol):
-    """What of `coulomb.CoulombProblem` is asked for."""
+@wp.struct
+class Slacks:
+    """Of k contacts that are no ties; each array has shape (k,)."""
 
-    @property
-    def G(self) -> Floats | csr_array: ...
-    @property
-    def free(self) -> Floats: ...
-    @property
-    def room(self) -> Floats: ...
-    @property
-    def friction(self) -> Floats: ...
-    @property
-    def slip(self) -> Floats: ...
-    @property
-    def creep(self) -> Floats: ...
-    @property
-    def tied(self) -> Floats: ...
-
-    def factored(self, bend: Floats) -> Solve:
-        """(1 + Gᵀ D G)⁻¹, where impulses decrease with velocities by D (k, 3, 3)."""
+    p: float64s
+    s: float64s
+    q: vec2ds
+    """friction [N s]"""
+    to_p: float64s
+    to_s: float64s
+    """steps of p and s"""
+    goal: float64s
+    """of p s"""
 
 
-def mollified(along: Floats, creep: Floats) -> tuple[Floats, Floats, Floats]:
-    """Lengths of vectors (k, 2); f₀'/length of them and f₀''; shape (k,) each.
-
-    f₀' = 2x − x² of x = length/ε up to ε, and 1 from there on."""
-    length = np.sqrt(along[:, 0] ** 2 + along[:, 1] ** 2)
-    x = np.minimum(length / creep, 1.0)
-    slope = np.where(length > creep, 1 / np.maximum(length, creep), (2 - x) / creep)
-    return length, slope, 2 * (1 - x) / creep
+@wp.func
+def is_open(contacts: Touching, c: int):
+    """Whether a contact is no tie."""
+    return contacts.tied[c] == wp.float64(0.0)
 
 
-class InteriorPoint:
-    """Answers a (r,), and at contacts that are no ties (k,) pressures p and s, and friction q (k, 2)."""
-
-    def __init__(self, problem: Problem, soft: Floats, gives: Floats) -> None:
-        """`soft` is R and `gives` tr W/3 of all contacts [kg⁻¹]."""
-        self._problem, self._soft, self._gives = problem, soft, gives
-        self._open = np.flatnonzero(problem.tied == 0)
-        """numbers of the contacts that are no ties"""
-        self._springs()
-
-    def _springs(self) -> None:
-        """Begin where contacts would be springs as soft as the bodies are."""
-        problem, own, count = self._problem, self._open, len(self._soft)
-        room, gives = problem.room[own], self._gives[own]
-        bend, push = np.zeros((count, 3, 3)), np.zeros((count, 3))
-        bend[own, 0, 0] = 1 / gives
-        push[own, 0] = np.maximum(-problem.free[own, 0] - room, 0.0) / gives
-        self._a = problem.factored(bend)(problem.G.T @ push.reshape(-1))
-        self._v = problem.free + (problem.G @ self._a).reshape(-1, 3)
-        left = self._v[own, 0] + room
-        p = np.maximum(-left, 0.0) / gives
-        self._p = p + p.mean()
-        self._s = np.maximum(left, 0.0) + (gives * self._p).mean()
-        self._q = np.zeros((len(own), 2))
-        self._pressure = self._p
-        """what friction goes by"""
-
-    def found(self) -> tuple[Floats, Floats]:
-        """Answers (r,) and pressures at all contacts (k,)."""
-        energy = float((np.square(self._problem.free).sum(axis=1) / self._gives)[self._open].sum())
-        for number in range(MOST_STEPS):
-            if self._p @ self._s <= GAP * energy:
-                break
-            if number < FOLLOWED:
-                self._pressure = self._p
-            self._step()
-        pressure = np.zeros(len(self._soft))
-        pressure[self._open] = self._p
-        return self._a, pressure
-
-    def _step(self) -> None:
-        problem, own, p, s = self._problem, self._open, self._p, self._s
-        soft, limit = self._soft[own], problem.friction[own] * self._pressure
-        along = self._v[own, 1:] + problem.slip[own]
-        length, slope, _ = mollified(along, problem.creep[own])
-        unit = along / np.maximum(length, np.finfo(float).tiny)[:, None]
-        # How 1/slope grows with the length, times the slope: friction turns by that share of itself.
-        x = np.minimum(length / problem.creep[own], 1.0)
-        turning = slope * np.where(x < 1, 1 / (2 - x) ** 2, 1.0)
-        within = limit / np.maximum(np.linalg.norm(self._q, axis=1), 1e-300)
-        before = np.minimum(within, 1.0)[:, None] * self._q
-        outer = before[:, :, None] * unit[:, None]
-        off = self._v[own, 0] + problem.room[own] + soft * p - s
-        yields = s + soft * p
-        bend = self._bend_of_ties()
-        bend[own, 0, 0] = p / yields
-        bend[own, 1:, 1:] = (limit * slope)[:, None, None] * np.eye(2)
-        bend[own, 1:, 1:] += 0.5 * turning[:, None, None] * (outer + np.swapaxes(outer, 1, 2))
-        solve, impulses = problem.factored(bend), self._of_ties()
-        impulses[own, 1:] = -(limit * slope)[:, None] * along
-
-        def towards(goal: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-            """How far a, v, p and s are from p s = `goal`."""
-            impulses[own, 0] = p + (goal - p * (s + off)) / yields
-            a = solve(problem.G.T @ impulses.reshape(-1) - self._a)
-            v = (problem.G @ a).reshape(-1, 3)
-            to_p = impulses[own, 0] - p - p / yields * v[own, 0]
-            return a, v, to_p, v[own, 0] + soft * to_p + off
-
-        _, _, to_p, to_s = towards(np.zeros(len(p)))
-        gap = float((p + _share(p, to_p) * to_p) @ (s + _share(s, to_s) * to_s))
-        left = float(p @ s)
-        a, v, to_p, to_s = towards(min(gap / left, 1.0) ** 3 * left / len(p) - to_p * to_s)
-        share = min(1.0, WHOLE * min(_share(p, to_p), _share(s, to_s)))
-        self._a, self._v = self._a + share * a, self._v + share * v
-        self._p, self._s = p + share * to_p, s + share * to_s
-        gone = share * v[own, 1:]
-        self._q = -(limit * slope)[:, None] * (along + gone)
-        self._q -= (turning * np.einsum("ka,ka->k", unit, gone))[:, None] * before
-
-    def _bend_of_ties(self) -> Floats:
-        """How impulses of ties decrease with velocities, shape (k, 3, 3); 0 of contacts."""
-        return (self._problem.tied > 0)[:, None, None] / self._soft[:, None, None] * np.eye(3)
-
-    def _of_ties(self) -> Floats:
-        """Impulses of ties, shape (k, 3); 0 of contacts."""
-        problem = self._problem
-        off = self._v + np.concatenate([problem.room[:, None], problem.slip], axis=1)
-        return np.where(problem.tied > 0, -1 / self._soft, 0.0)[:, None] * off
+@wp.func
+def begin_as_springs(island: int, islands: Islands, contacts: Touching, system: System, found: Found, inside: Slacks):
+    """Begin where contacts would be springs as soft as the bodies are."""
+    none = wp.float64(0.0)
+    for b in range(islands.first_block[island], islands.first_block[island + 1]):
+        found.a[b] = vec6d()
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.bend[c] = wp.mat33d()
+        if is_open(contacts, c):
+            stiff = wp.float64(1.0) / contacts.gives[c]
+            found.bend[c] = wp.diag(wp.vec3d(stiff, none, none))
+            push = wp.max(-contacts.free[c][0] - contacts.room[c], none) * stiff
+            answer(islands, c, wp.vec3d(push, none, none), found.a)
+    assemble(island, islands, system, found.bend)
+    factor(island, islands, system)
+    solve(island, islands, system, found.a, 0)
+    see_velocities(island, islands, contacts, found)
+    pressure = none
+    count = none
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        inside.q[c] = wp.vec2d()
+        inside.p[c] = none
+        if is_open(contacts, c):
+            inside.s[c] = found.v[c][0] + contacts.room[c]
+            inside.p[c] = wp.max(-inside.s[c], none) / contacts.gives[c]
+            pressure += inside.p[c]
+            count += wp.float64(1.0)
+    room = none
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        if is_open(contacts, c):
+            inside.p[c] += pressure / count
+            room += contacts.gives[c] * inside.p[c] / count
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.pressure[c] = inside.p[c]
+        if is_open(contacts, c):
+            inside.s[c] = wp.max(inside.s[c], none) + room
 
 
-def _share(x: Floats, step: Floats) -> float:
-    """How much of a step takes what is positive to 0, at most all of it."""
-    return 1 / max(1.0, float((-step / x).max()))
+@wp.func
+def go_inside(island: int, islands: Islands, contacts: Touching, system: System, found: Found, inside: Slacks):
+    """Answers and pressures, and impulses to keep if nothing better is found."""
+    energy = wp.float64(0.0)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        if is_open(contacts, c):
+            energy += wp.length_sq(contacts.free[c]) / contacts.gives[c]
+    begin_as_springs(island, islands, contacts, system, found, inside)
+    steps = int(0)
+    left = left_inside(wp.float64(0.0), wp.float64(0.0), island, islands, contacts, inside)
+    while steps < MOST_STEPS and left > GAP * energy:
+        if steps < FOLLOWED:
+            for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+                found.pressure[c] = inside.p[c]
+        step_inside(left, island, islands, contacts, system, found, inside)
+        left = left_inside(wp.float64(0.0), wp.float64(0.0), island, islands, contacts, inside)
+        steps += 1
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.pressure[c] = inside.p[c]
+        q = held(contacts, c, found, inside)
+        found.kept[c] = wp.vec3d(inside.p[c], q[0], q[1])
+        if not is_open(contacts, c):
+            found.kept[c] = impulse_inside(contacts, c, found, inside)
+    return steps
+
+
+@wp.func
+def left_inside(
+    share_p: wp.float64,
+    share_s: wp.float64,
+    island: int,
+    islands: Islands,
+    contacts: Touching,
+    inside: Slacks,
+):
+    """Σ p s after shares of their steps."""
+    left = wp.float64(0.0)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        if is_open(contacts, c):
+            left += (inside.p[c] + share_p * inside.to_p[c]) * (inside.s[c] + share_s * inside.to_s[c])
+    return left
+
+
+@wp.func
+def step_inside(
+    left: wp.float64,
+    island: int,
+    islands: Islands,
+    contacts: Touching,
+    system: System,
+    found: Found,
+    inside: Slacks,
+):
+    """One step, from where Σ p s is `left`."""
+    one = wp.float64(1.0)
+    none = wp.float64(0.0)
+    count = none
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        found.bend[c] = bend_inside(contacts, c, found, inside)
+        inside.goal[c] = none
+        if is_open(contacts, c):
+            count += one
+    assemble(island, islands, system, found.bend)
+    factor(island, islands, system)
+    head_for_goal(island, islands, contacts, system, found, inside)
+    share_p = one / wp.max(one, fastest(island, islands, contacts, inside.p, inside.to_p))
+    share_s = one / wp.max(one, fastest(island, islands, contacts, inside.s, inside.to_s))
+    gap = left_inside(share_p, share_s, island, islands, contacts, inside)
+    ratio = wp.min(gap / left, one)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        inside.goal[c] = ratio * ratio * ratio * left / count - inside.to_p[c] * inside.to_s[c]
+    head_for_goal(island, islands, contacts, system, found, inside)
+    fast_p = fastest(island, islands, contacts, inside.p, inside.to_p)
+    fast_s = fastest(island, islands, contacts, inside.s, inside.to_s)
+    share = wp.min(one, WHOLE / wp.max(one, wp.max(fast_p, fast_s)))
+    for b in range(islands.first_block[island], islands.first_block[island + 1]):
+        found.a[b] += share * found.step[b]
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        way = share * found.way[c]
+        if is_open(contacts, c):
+            inside.q[c] = friction_inside(contacts, c, found, inside, wp.vec2d(way[1], way[2]))
+            inside.p[c] += share * inside.to_p[c]
+            inside.s[c] += share * inside.to_s[c]
+        found.v[c] += way
+
+
+@wp.func
+def held(contacts: Touching, c: int, found: Found, inside: Slacks):
+    """q as far as friction can hold it now."""
+    limit = contacts.friction[c] * found.pressure[c]
+    return wp.min(limit / wp.max(wp.length(inside.q[c]), TINY), wp.float64(1.0)) * inside.q[c]
+
+
+@wp.func
+def turning(length: wp.float64, slope: wp.float64, creep: wp.float64):
+    """How 1/slope grows with the length, times the slope: friction turns by that share of itself."""
+    x = length / creep
+    if x < wp.float64(1.0):
+        return slope / ((wp.float64(2.0) - x) * (wp.float64(2.0) - x))
+    return slope
+
+
+@wp.func
+def friction_inside(contacts: Touching, c: int, found: Found, inside: Slacks, gone: wp.vec2d):
+    """q of a contact that is where it is found, after it has `gone` on so much faster."""
+    along = sliding(contacts, c, found.v[c])
+    s = mollified(along, contacts.creep[c])
+    unit = along / wp.max(s.length, TINY)
+    turns = turning(s.length, s.slope, contacts.creep[c]) * wp.dot(unit, gone)
+    rub = contacts.friction[c] * found.pressure[c] * s.slope
+    return -rub * (along + gone) - turns * held(contacts, c, found, inside)
+
+
+@wp.func
+def bend_inside(contacts: Touching, c: int, found: Found, inside: Slacks):
+    """How impulses decrease with velocities."""
+    soft = SOFT * contacts.gives[c]
+    none = wp.float64(0.0)
+    if not is_open(contacts, c):
+        return wp.diag(wp.vec3d(wp.float64(1.0) / soft, wp.float64(1.0) / soft, wp.float64(1.0) / soft))
+    along = sliding(contacts, c, found.v[c])
+    s = mollified(along, contacts.creep[c])
+    unit = along / wp.max(s.length, TINY)
+    half = wp.float64(0.5) * turning(s.length, s.slope, contacts.creep[c])
+    q = held(contacts, c, found, inside)
+    rub = contacts.friction[c] * found.pressure[c] * s.slope
+    across = half * (q[0] * unit[1] + q[1] * unit[0])
+    return wp.mat33d(
+        inside.p[c] / (inside.s[c] + soft * inside.p[c]), none, none,
+        none, rub + wp.float64(2.0) * half * q[0] * unit[0], across,
+        none, across, rub + wp.float64(2.0) * half * q[1] * unit[1],
+    )  # fmt: skip
+
+
+@wp.func
+def head_for_goal(island: int, islands: Islands, contacts: Touching, system: System, found: Found, inside: Slacks):
+    """Steps of answers, velocities, p and s to where p s are the goals."""
+    for b in range(islands.first_block[island], islands.first_block[island + 1]):
+        found.step[b] = -found.a[b]
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        answer(islands, c, impulse_inside(contacts, c, found, inside), found.step)
+    solve(island, islands, system, found.step, 0)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        way = moved(islands, c, found.step)
+        found.way[c] = way
+        inside.to_p[c] = wp.float64(0.0)
+        inside.to_s[c] = wp.float64(0.0)
+        if is_open(contacts, c):
+            soft = SOFT * contacts.gives[c]
+            p = inside.p[c]
+            inside.to_p[c] = impulse_inside(contacts, c, found, inside)[0] - p - p / (inside.s[c] + soft * p) * way[0]
+            inside.to_s[c] = way[0] + soft * inside.to_p[c] + off(contacts, c, found, inside)
+
+
+@wp.func
+def off(contacts: Touching, c: int, found: Found, inside: Slacks):
+    """v_n + b + R p − s: 0 but for steps that were not whole."""
+    return found.v[c][0] + contacts.room[c] + SOFT * contacts.gives[c] * inside.p[c] - inside.s[c]
+
+
+@wp.func
+def impulse_inside(contacts: Touching, c: int, found: Found, inside: Slacks):
+    """Impulses that lead to the goal, but for what they decrease by with velocities."""
+    soft = SOFT * contacts.gives[c]
+    along = sliding(contacts, c, found.v[c])
+    if not is_open(contacts, c):
+        return -wp.vec3d(found.v[c][0] + contacts.room[c], along[0], along[1]) / soft
+    p = inside.p[c]
+    s = inside.s[c]
+    rub = contacts.friction[c] * found.pressure[c] * mollified(along, contacts.creep[c]).slope
+    push = p + (inside.goal[c] - p * (s + off(contacts, c, found, inside))) / (s + soft * p)
+    return wp.vec3d(push, -rub * along[0], -rub * along[1])
+
+
+@wp.func
+def fastest(island: int, islands: Islands, contacts: Touching, x: float64s, step: float64s):
+    """How many times as fast as to 0 in one step what is positive goes there."""
+    most = wp.float64(0.0)
+    for c in range(islands.first_contact[island], islands.first_contact[island + 1]):
+        if is_open(contacts, c):
+            most = wp.max(most, -step[c] / x[c])
+    return most

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from phyxel.contact.touch import ColliderQuery
+from phyxel.meeting.answer_blocks import WAYS
 from phyxel.meeting.contacts import COLLIDER, contacts_between, contacts_with_colliders
-from phyxel.meeting.coulomb import CoulombProblem
+from phyxel.meeting.coulomb import AnswerBlocks, CoulombProblem
 from phyxel.meeting.memory import ContactMemory
 from phyxel.meeting.party import Party
 from phyxel.meeting.stiff import StiffBodies, StiffOutlines
+from phyxel.meeting.stiff_sides import StiffSides
 from phyxel.meeting.table import ContactTable, Share
 from phyxel.meeting.ties import TiedPlaces
 from phyxel.models.coulomb import RESTING, from_axes
@@ -51,20 +53,18 @@ MUCH = 1.0
 """[1/s]: rate of gain, over the energy there is, that is too much. A little is lent by the springs of colliders."""
 EASED = 6
 """How often bodies may give way less than the impulses would have it, in a step."""
-SMALL = 60_000
-"""Entries of a system up to which it is not worth being sparse."""
 
 
 @dataclass(frozen=True)
 class Answers:
     """How bodies that touch answer: in no more ways than their contacts ask for."""
 
-    G: Floats | csr_array
-    """how answers move k contacts along their axes, shape (3k, r)"""
+    G: AnswerBlocks
+    """how answers move the contacts along their axes"""
     columns: dict[int, slice]
-    """of each body, among them"""
+    """of each body, among all answers"""
     ways: dict[int, Floats]
-    """of each body, what its answers are of those that its model gives, orthonormal, shape (r', own)"""
+    """of each body, what its answers are of those that its model gives, orthonormal or 0, shape (r', own)"""
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,16 @@ class Support:
     """How bodies that lie on each other, and on colliders, answer together."""
 
     answers: Answers
-    left_of: Callable[[Floats], Floats]
-    """what is left of answers (r, m)"""
+    problem: CoulombProblem
+    impulses: Floats
+    """that hold them, shape (k, 3)"""
 
     def left(self, body: int, asked: Floats) -> dict[int, Floats]:
         """What each body answers, (r', m), where one is asked to by (m, r')."""
         columns, ways = self.answers.columns, self.answers.ways
-        every = np.zeros((self.answers.G.shape[1], len(asked)))
+        every = np.zeros((WAYS * self.answers.G.count, len(asked)))
         every[columns[body]] = ways[body].T @ asked.T
-        found = self.left_of(every)
+        found = self.problem.left_of(every, self.impulses)
         left = {one: ways[one] @ found[columns[one]] for one in columns}
         left[body] += asked.T - ways[body] @ every[columns[body]]  # in what nothing holds it
         return left
@@ -110,26 +111,26 @@ class Meeting:
     def __init__(self, parties: Sequence[Party], longest: float, gravity: float, memory: ContactMemory) -> None:
         """In a step of `longest` [s] at most; `gravity` [m/s²] pulls at all."""
         self.parties, self._gravity, self._memory = parties, gravity, memory
-        self._pairs: list[tuple[int, int]] = []
-        self._supports: list[Support] = []
+        self._pairs = np.zeros((0, 2), np.int64)
+        self._support: Support | None = None
         self.ties: Sequence[TiedPlaces] = ()
         """places where some of them are tied to others"""
         self.bodies: list[Any] = []
         """whose parties they are"""
         self.longest_step = longest
         """[s], in which no two of them come much nearer"""
-        if len(parties) > 1:
-            self._find_pairs(longest)
         self._first = np.cumsum([0, *(len(one.before) for one in parties)])
         """the first coefficient of each body among all"""
         self._unit, self._mass, self._stiff = (
             np.array([getattr(one, name) for one in parties]) for name in ("unit", "mass", "stiff")
         )
+        if len(parties) > 1:
+            self._find_pairs(longest)
         families = {name: k for k, name in enumerate(dict.fromkeys(["", *(one.family for one in parties)]))}
         self._family = np.array([families[one.family] for one in parties])
-        self.together = {a for pair in self._pairs for a in pair}
+        self.together = set(np.unique(self._pairs).tolist())
         """numbers of those that are near others"""
-        for a in self.together:
+        for a in self.together if not self._stiff.all() else ():
             parties[a].energy = sum(parties[a].model.energies())
 
     def tie(self, ties: Sequence[TiedPlaces]) -> None:
@@ -141,13 +142,31 @@ class Meeting:
 
     def _find_pairs(self, longest: float) -> None:
         parties = self.parties
-        self._speed = _closing_speeds(parties)
-        lower, upper, unit = (np.array([getattr(one, name) for one in parties]) for name in ("lower", "upper", "unit"))
+        self._speed = _closing_speeds(*self._ends([one.unit * one.speed for one in parties]))
+        lower, upper = self._boxes()
         before = (lower[:, None] - upper < longest * self._speed[:, :, None]).all(axis=2)
-        self._pairs = [(a, b) for a, b in np.argwhere(np.triu(before & before.T, 1)).tolist()]
-        for a, b in self._pairs:
-            step = min(CLOSER * min(unit[a], unit[b]) / max(self._speed[a, b], 1e-30), self._impact(a, b))
-            self.longest_step = min(self.longest_step, max(step, SHORTEST))
+        self._pairs = np.argwhere(np.triu(before & before.T, 1))
+        if not len(self._pairs):
+            return
+        a, b = self._pairs.T
+        steps = CLOSER * np.minimum(self._unit[a], self._unit[b]) / np.maximum(self._speed[a, b], 1e-30)
+        closer = np.minimum.accumulate(np.maximum(steps, SHORTEST))
+        for k in np.flatnonzero(~(self._stiff[a] & self._stiff[b])).tolist():
+            self.longest_step = min(self.longest_step, float(closer[k]))
+            impact = self._impact(int(a[k]), int(b[k]))
+            self.longest_step = min(self.longest_step, max(impact, SHORTEST))
+        self.longest_step = min(self.longest_step, float(closer[-1]))
+
+    def _ends(self, fields: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The least and the greatest of each component of fields of all bodies, (n, 3) each."""
+        every, starts = np.concatenate(fields), self._first[:-1]
+        return np.minimum.reduceat(every, starts), np.maximum.reduceat(every, starts)
+
+    def _boxes(self) -> tuple[Floats, Floats]:
+        """Corners of the boxes around the bodies, where they are now, (n, 3) each."""
+        lower, upper = self._ends([one.x for one in self.parties])
+        margin = np.array([one.margin for one in self.parties])[:, None]
+        return lower - margin, upper + margin
 
     def _impact(self, a: int, b: int) -> float:
         """The longest step [s] in which an impact of two bodies that is to come, or goes on, is followed."""
@@ -169,7 +188,8 @@ class Meeting:
     def _approach(self, a: int, b: int) -> float:
         """How fast two bodies come to touch each other within the longest step, if they do [m/s]."""
         fastest = 0.0
-        for one in contacts_between(self.parties, a, b, self._margin(a, b, self.longest_step)):
+        margin = float(self._margins(np.array([[a, b]]), self.longest_step)[0])
+        for one in contacts_between(self.parties, a, b, margin):
             ends = self.parties[one.one], self.parties[one.other]
             v = sum(
                 sign * end.unit * (rows @ end.speed)
@@ -192,39 +212,36 @@ class Meeting:
             one.model.unload(dt)
         if load is not None:
             load()
-        led = self._led(contacts, dt)
         force, slip = self._memory.recalled(contacts.key)
-        for island in contacts.islands(len(self.parties)):
-            found = self._resolve(contacts.part(island), force[island], slip[island], led, dt)
-            force[island], slip[island] = found
+        if len(contacts):
+            force, slip = self._resolve(contacts, force, slip, self._led(contacts, dt), dt)
         self._memory.pass_time(dt)
         self._memory.keep(contacts.key, force, slip)
 
     def _contacts(self, meeting: Sequence[int], dt: float, around: ColliderQuery) -> ContactTable:
         """Where bodies touch, or are tied."""
-        parties, stiff = self.parties, self._stiff_bodies()
-        numbers = set() if stiff is None else set(stiff.numbers.tolist())
-        pairs = [pair for pair in self._pairs if not numbers.issuperset(pair)]
-        found = [one for pair in pairs for one in contacts_between(parties, *pair, self._margin(*pair, dt))]
+        parties, stiff = self.parties, self._stiff_bodies(meeting)
+        place, margin = np.full(len(parties), -1), self._margins(self._pairs, dt)
+        if stiff is not None:
+            place[stiff.numbers] = np.arange(len(stiff.numbers))
+        alike = (place[self._pairs] >= 0).all(axis=1)
+        pairs = zip(self._pairs[~alike].tolist(), margin[~alike].tolist(), strict=True)
+        found = [one for (a, b), gap in pairs for one in contacts_between(parties, a, b, gap)]
         for ties in [one.led(parties) for one in self.ties]:
             found = [left for one in found if (left := ties.clear_of(one, parties)) is not None] + [ties]
-        found += contacts_with_colliders(parties, [a for a in meeting if a not in numbers], around, NEAR)
+        found += contacts_with_colliders(parties, [a for a in meeting if place[a] < 0], around, NEAR)
         table = ContactTable.of(found, self._first)
         if stiff is None:
             return table
-        place = np.full(len(parties), -1)
-        place[stiff.numbers] = np.arange(len(numbers))
-        pairs = [pair for pair in self._pairs if numbers.issuperset(pair)]
-        margin = np.array([self._margin(*pair, dt) for pair in pairs])
-        more = stiff.contacts(place[np.array(pairs)], margin), stiff.contacts_with_colliders(around, NEAR)
+        more = stiff.contacts(place[self._pairs[alike]], margin[alike]), stiff.contacts_with_colliders(around, NEAR)
         return ContactTable.joined([table, *(one for one in more if one is not None)])
 
-    def _stiff_bodies(self) -> StiffBodies | None:
-        """The rigid bodies that are near each other, if there are any, all as one."""
+    def _stiff_bodies(self, meeting: Sequence[int]) -> StiffBodies | None:
+        """The rigid bodies among those that may touch something, if there are any, all as one."""
         tied = {end for one in self.ties for end in (one.one, one.other)}
         parties, memory = self.parties, self._memory
-        able = [a for a in sorted(self.together - tied) if parties[a].stiff and parties[a].knows_its_solid]
-        if not any({a, b}.issubset(able) for a, b in self._pairs):
+        able = [a for a in meeting if a not in tied and parties[a].stiff and parties[a].knows_its_solid]
+        if not able:
             return None
         outlines = [parties[a].outline for a in able]
         if memory.outlines is None or memory.outlines.of != outlines:
@@ -243,20 +260,23 @@ class Meeting:
             if body in tied:
                 bow[own] = party.unit * party.model.lead(party.before, dt) - drift[own]
             speed[body] = party.model.momenta()[0] / party.mass
-        return Led(drift, before, way, bow, speed, np.array([_extent(one) for one in self.parties]))
+        lower, upper = self._boxes()
+        return Led(drift, before, way, bow, speed, (upper - lower).max(axis=1))
 
-    def _margin(self, a: int, b: int, dt: float) -> float:
-        """Gap [m] below which two bodies may come to touch in a step: others may push them on."""
-        unit = min(self.parties[a].unit, self.parties[b].unit)
-        return min(NEAR * unit + dt * float(self._speed[a, b]), CLOSER * unit)
+    def _margins(self, pairs: Indices, dt: float) -> Floats:
+        """Gaps [m] below which pairs of bodies (p, 2) may come to touch in a step: others may push them on."""
+        if not len(pairs):
+            return np.zeros(0)
+        (a, b), unit = pairs.T, self._unit[pairs].min(axis=1)
+        return np.minimum(NEAR * unit + dt * self._speed[a, b], CLOSER * unit)
 
     def _resolve(
         self, contacts: ContactTable, force: Floats, slip: Floats, led: Led, dt: float
     ) -> tuple[Floats, Floats]:
-        """Find the impulses of an island, from forces (k, 3) of the step before and slips (k, 3) on, and let bodies
-        take them. Returns forces and slips."""
+        """Find the impulses, from forces (k, 3) of the step before and slips (k, 3) on, and let bodies take them.
+        Returns forces and slips."""
         parties, axes, gap = self.parties, contacts.axes, contacts.gap
-        shares = list(contacts.shares(self._first))
+        shares, stiff = list(contacts.shares(self._first, ~self._stiff)), StiffSides(contacts, parties, self._stiff, dt)
         tied, wall, unit = contacts.tied, contacts.wall, contacts.least(self._unit)
         free, before, way = (
             np.asarray(contacts.apart(field, moved))
@@ -274,31 +294,38 @@ class Meeting:
         room = np.where(struck, bounce * before[:, 0], room)
         force, slip = ((axes @ part[:, :, None])[:, :, 0] for part in (force, slip))
         creep = CREEP * contacts.least(led.extent)
-        answers = self._answers(shares, axes, dt)
-        if not answers.G.shape[1]:  # all of them are led
-            return np.zeros((len(gap), 3)), np.zeros((len(gap), 3))
+        answers = self._answers(shares, stiff, axes, dt)
         back = np.where(tied[:, None], off[:, 1:], slip[:, 1:] / TAKEN_BACK) / dt
         room = np.where(tied, off[:, 0] / dt, room)
         problem = CoulombProblem(answers.G, free, room, contacts.friction, back, creep, contacts.share)
-        impulses = problem.solved(dt * force)
-        self._supports.append(Support(answers, problem.supported(impulses)))
-        after = free + (problem.G @ (problem.G.T @ impulses.reshape(-1))).reshape(-1, 3)
+        impulses, after = problem.solved(dt * force)
+        self._support = Support(answers, problem, impulses)
         pushes, place = from_axes(axes, impulses), contacts.place - dt * self._taken_along(contacts, led.speed)
+        stiff.push(place, pushes, dt)
         for one in shares:
             parties[one.body].push(one.rows, place[one.which], one.sign[:, None] * pushes[one.which], dt)
-        lifted = float(impulses[:, 0] @ np.maximum(-room, 0.0))
-        _calm([parties[one.body] for one in shares if one.body in self.together], lifted, dt)
-        gone, bends = dt * after, ~np.logical_and(*contacts.of_bodies(self._stiff))
-        if bends.any():
-            truly = (axes @ self._gone(shares, dt * wall)[:, :, None])[:, :, 0]
-            gone = np.where(bends[:, None], truly, gone)  # the others do what impulses make of them, to rounding
+        gone = dt * after
+        if shares:
+            self._calm(contacts, impulses[:, 0] * np.maximum(-room, 0.0), dt)
+            bends = ~np.logical_and(*contacts.of_bodies(self._stiff))
+            truly = (axes @ self._gone(shares, stiff, dt * wall)[:, :, None])[:, :, 0]
+            # What bends does what impulses make of it, to rounding.
+            gone = np.where(bends[:, None], truly, gone)
         slip = _slipped(slip, gone, dt * after, dt * creep)
         slip[(impulses[:, 0] <= 0) | tied] = 0.0
         return pushes / dt, from_axes(axes, slip)
 
-    def _gone(self, shares: Sequence[Share], walls: Floats) -> Floats:
+    def _calm(self, contacts: ContactTable, lifted: Floats, dt: float) -> None:
+        """Take from bodies that touch what they got more than there was, and than `lifted` (k,) [J] says that contacts
+        lift them out of each other."""
+        for island in contacts.islands(len(self.parties)):
+            bodies = [a for a in contacts.part(island).bodies if a in self.together]
+            if not self._stiff[bodies].all():
+                _calm([self.parties[a] for a in bodies], float(lifted[island].sum()), dt)
+
+    def _gone(self, shares: Sequence[Share], stiff: StiffSides, walls: Floats) -> Floats:
         """How far contacts have truly slid in the step [m], where colliders went so far, (k, 3) each."""
-        gone = -walls
+        gone = stiff.apart(len(walls)) - walls
         for one in shares:
             gone[one.which] = gone[one.which] + one.sign[:, None] * self.parties[one.body].travelled(one.rows)
         return gone
@@ -325,10 +352,10 @@ class Meeting:
             for body, rows, which in shares
         }
         for body, (which, root) in roots.items():
-            support = next((one for one in self._supports if body in one.answers.columns), None)
+            support = self._support
             whole = root.reshape(3 * len(which), -1)
             left = {body: whole.T}
-            if support is not None and self._answers_alike(body):
+            if support is not None and body in support.answers.columns and self._answers_alike(body):
                 left = support.left(body, whole)
             for other, (there, its) in roots.items():
                 if other in left and (other == body or self._answers_alike(other)):
@@ -342,27 +369,25 @@ class Meeting:
         have ways that go by the places, and know what they lie on."""
         return self.parties[body].model.with_others is not False
 
-    def _answers(self, shares: Sequence[Share], axes: Floats, dt: float) -> Answers:
-        """How the bodies answer at contacts."""
-        blocks, column, columns, ways = [], 0, {}, {}
+    def _answers(self, shares: Sequence[Share], stiff: StiffSides, axes: Floats, dt: float) -> Answers:
+        """How the bodies answer at contacts: rigid ones by a block each, others by as many as it takes."""
+        count, contact, block, blocks = len(stiff.numbers), [stiff.contact], [stiff.body], [stiff.answers(axes)]
+        columns = {body: slice(WAYS * k, WAYS * (k + 1)) for k, body in enumerate(stiff.numbers.tolist())}
+        ways = {body: np.eye(count, WAYS) for body, count in zip(columns, stiff.ways, strict=True)}
         for one in shares:
             answer = self.parties[one.body].response(one.rows, dt).reshape(len(one.which), 3, -1)
-            ways[one.body], turned = _asked_for((one.sign[:, None, None] * axes[one.which]) @ answer)
-            blocks.append((one.which, column, turned))
-            columns[one.body] = slice(column, column + turned.shape[2])
-            column += turned.shape[2]
-        if 3 * len(axes) * column <= SMALL:
-            G = np.zeros((len(axes), 3, column))
-            for which, first, turned in blocks:
-                G[which, :, first : first + turned.shape[2]] = turned
-            return Answers(G.reshape(3 * len(G), column), columns, ways)
-        entries = []
-        for which, first, turned in blocks:
-            row = np.broadcast_to((3 * which[:, None] + np.arange(3))[:, :, None], turned.shape)
-            at = np.broadcast_to(first + np.arange(turned.shape[2]), turned.shape)
-            entries.append((turned.reshape(-1), row.reshape(-1), at.reshape(-1)))
-        data, row, at = (np.concatenate(part) for part in zip(*entries, strict=True))
-        return Answers(csr_array(coo_array((data, (row, at)), (3 * len(axes), column))), columns, ways)
+            own, turned = _asked_for((one.sign[:, None, None] * axes[one.which]) @ answer)
+            more = -(-own.shape[1] // WAYS)
+            missing = WAYS * more - own.shape[1]
+            turned = np.pad(turned, [(0, 0), (0, 0), (0, missing)]).reshape(len(one.which), 3, more, WAYS)
+            blocks.append(np.swapaxes(turned, 1, 2).reshape(-1, 3, WAYS))
+            contact.append(np.repeat(one.which, more))
+            block.append(np.tile(count + np.arange(more), len(one.which)))
+            columns[one.body] = slice(WAYS * count, WAYS * (count + more))
+            ways[one.body] = np.pad(own, [(0, 0), (0, missing)])
+            count += more
+        which, whose = np.concatenate(contact), np.concatenate(block)
+        return Answers(AnswerBlocks.of(which, whose, np.concatenate(blocks), len(axes), count), columns, ways)
 
 
 def _asked_for(answer: Floats) -> tuple[Floats, Floats]:
@@ -394,9 +419,9 @@ def _extent(party: Party) -> float:
     return float((party.upper - party.lower).max())
 
 
-def _closing_speeds(parties: Sequence[Party]) -> Floats:
-    """The largest speed [m/s] that two of n bodies can have against each other, shape (n, n)."""
-    slowest, fastest = (np.array([getattr(one, name) for one in parties]) for name in ("slowest", "fastest"))
+def _closing_speeds(slowest: Floats, fastest: Floats) -> Floats:
+    """The largest speed [m/s] that two of n bodies can have against each other, whose velocities have components
+    between these (n, 3) each, shape (n, n)."""
     most = fastest[:, None] - slowest
     return np.asarray(np.linalg.norm(np.maximum(most, np.swapaxes(most, 0, 1)), axis=2))
 

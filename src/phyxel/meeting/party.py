@@ -31,9 +31,6 @@ class SeenBody:
 
     x: Floats
     """where what carries its surface is, shape (n, 3)"""
-    lower: Floats
-    upper: Floats
-    """corners of the box around all of it, shape (3,) each"""
 
     def __init__(
         self,
@@ -54,10 +51,19 @@ class SeenBody:
 
     def see(self, x: Floats, margin: float) -> None:
         """What carries its surface is at x (n, 3); that may lie so far outside the box around these."""
-        for seen in ("skin", "deformation", "normals", "tree", "box"):
+        for seen in ("skin", "deformation", "normals", "tree", "box", "lower", "upper"):
             self.__dict__.pop(seen, None)
-        self.x = x
-        self.lower, self.upper = x.min(axis=0) - margin, x.max(axis=0) + margin
+        self.x, self.margin = x, margin
+
+    @cached_property
+    def lower(self) -> Floats:
+        """Lower corner of the box around all of it, shape (3,)."""
+        return np.asarray(self.x.min(axis=0) - self.margin)
+
+    @cached_property
+    def upper(self) -> Floats:
+        """Upper corner, shape (3,)."""
+        return np.asarray(self.x.max(axis=0) + self.margin)
 
     @cached_property
     def outline(self) -> Outline:
@@ -175,9 +181,6 @@ class Party(SeenBody):
         self.energy = 0.0
         """elastic and kinetic, when the step began [J]"""
         self._look(self.before)
-        v = unit * self.speed
-        self.slowest, self.fastest = v.min(axis=0), v.max(axis=0)
-        """of each component of its velocity, shape (3,)"""
 
     def _look(self, u: Floats) -> None:
         self.see(self.origin + self.unit * (self.model.space.nodes + u), self.unit * self.model.margin)

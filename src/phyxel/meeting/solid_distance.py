@@ -53,18 +53,23 @@ class SolidDistances:
 
     def distance(self, body: Indices, places: Floats) -> Floats:
         """Of places (k, 3) of bodies (k,)."""
-        found, which = np.empty(len(body)), self._which[body]
         there = self._start[body] + along(places, self._turn[body])
-        for number, solid in enumerate(self._solids):
-            own = np.flatnonzero(which == number)
-            if len(own):
-                found[own] = solid(there[own])
-        return found * self._scale[body]
+        return self._distance(body, there[None])[0]
 
     def __call__(self, body: Indices, places: Floats) -> tuple[Floats, Floats]:
         """Of places (k, 3) of bodies (k,)."""
-        probes = (places[None] + AHEAD[:, None]).reshape(-1, 3)
-        return _grown(self.distance(np.tile(body, 4), probes).reshape(4, -1))
+        turn = self._turn[body]
+        there = self._start[body] + along(places, turn)
+        return _grown(self._distance(body, np.concatenate([there[None], there + RISE * np.swapaxes(turn, 0, 1)])))
+
+    def _distance(self, body: Indices, there: Floats) -> Floats:
+        """Of places (p, k, 3) in the coordinates of the solids of bodies (k,), shape (p, k)."""
+        found, which = np.empty(there.shape[:2]), self._which[body]
+        for number, solid in enumerate(self._solids):
+            own = np.flatnonzero(which == number)
+            if len(own):
+                found[:, own] = np.reshape(solid(there[:, own].reshape(-1, 3)), (len(there), -1))
+        return found * self._scale[body]
 
 
 def along(vectors: Floats, matrices: Floats) -> Floats:

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="valid-type,no-untyped-def,index"
 """Rigid bodies at a moment, all as one (physics 15.12): where they touch each other and colliders is found at once.
 
 Places of each are taken back into the reference shape of the other, as `contacts` does with two bodies; what is the
@@ -9,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import warp as wp
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from phyxel import device as dev
 from phyxel.contact.touch import ColliderQuery
+from phyxel.device import bools, float64s
+from phyxel.meeting.apart import int64s
 from phyxel.meeting.contacts import APART, COLLIDER, DEEPEST, FACING, MOST_RIGID, TOUCHING, Measured, Sunk, sunk
 from phyxel.meeting.outline import Outline
 from phyxel.meeting.party import BULGE, SeenBody
@@ -22,6 +27,28 @@ from phyxel.rotation import axes_about
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+wp.set_module_options(dev.KERNEL_OPTIONS)
+
+
+@wp.kernel
+def find_within(
+    first: int, starts: int64s, arm: float64s, a: int64s, way: float64s, turn: float64s, lower: float64s,
+    upper: float64s, begin: int64s, near: bools,
+):  # fmt: skip
+    """Which places of a body are in the box around another, in that one's frame (physics 15.12)."""
+    pair = first + wp.tid()
+    body = a[pair]
+    for k in range(int(starts[body + wp.int64(1)] - starts[body])):
+        place = int(starts[body]) + k
+        within = bool(True)
+        for axis in range(3):
+            there = way[3 * pair + axis]
+            for other in range(3):
+                there += arm[3 * place + other] * turn[9 * pair + 3 * other + axis]
+            within = within and there > lower[3 * pair + axis] and there < upper[3 * pair + axis]
+        near[int(begin[pair]) + k] = within
 
 
 class StiffOutlines:
@@ -122,6 +149,8 @@ class StiffBodies:
 
     def contacts(self, pairs: Indices, margin: Floats) -> ContactTable | None:
         """Of pairs (p, 2) of them that are nearer than a margin (p,) [m]."""
+        if not len(pairs):
+            return None
         out = self.outlines
         a, b = np.concatenate([pairs, pairs[:, ::-1]]).T
         margin = np.tile(margin, 2)
@@ -130,13 +159,7 @@ class StiffBodies:
         near = self.unit[b] * beyond < self.unit[a] * out.radius[a] + margin
         both = np.flatnonzero(np.tile(near[: len(pairs)] & near[len(pairs) :], 2))
         a, b, margin = a[both], b[both], margin[both]
-        count = out.count[a]
-        side = np.repeat(np.arange(len(a)), count)
-        points = np.arange(len(side)) + np.repeat(out.first[a] - np.cumsum(count) + count, count)
-        arm = self.arms(b[side], self.skin[points])
-        reach = (margin / self.unit[b])[side, None]
-        inside = ((arm > out.lower[b][side] - reach) & (arm < out.upper[b][side] + reach)).all(axis=1)
-        side, points = side[inside], points[inside]
+        side, points = self._within_boxes(a, b, margin)
         one, other = self.unit[a], self.unit[b]
         gap = self.gaps(b[side], self.skin[points])
         # The nearest place may be between those of the outline.
@@ -160,6 +183,21 @@ class StiffBodies:
             found, kept, (a, b), (arms, found.beside[kept]), np.zeros((len(a), 3)),
             np.sqrt(self.friction[a] * self.friction[b]), np.maximum(self.restitution[a], self.restitution[b]), key,
         )  # fmt: skip
+
+    def _within_boxes(self, a: Indices, b: Indices, margin: Floats) -> tuple[Indices, Indices]:
+        """Which places of bodies a (p,) are nearer than a margin (p,) [m] to the box around the surface of b: the
+        numbers of these pairs, ascending, and of the places."""
+        out, reach = self.outlines, (margin / self.unit[b])[:, None]
+        turn = (self.unit[a] / self.unit[b])[:, None, None] * (self._turn[a] @ self._back[b])
+        first = np.cumsum(out.count[a]) - out.count[a]
+        near = np.zeros(int(out.count[a].sum()), bool)
+        boxes = (self.arms(b, self.middle[a]), turn, out.lower[b] - reach, out.upper[b] + reach)
+        # NumPy's arrays as they are: to make Warp's of them takes longer than to look.
+        inputs = [out.first, out.arm, a, *(np.ascontiguousarray(one) for one in boxes), first, near]
+        wp.launch(find_within, len(a), inputs=[0, *(one.reshape(-1) for one in inputs)], device="cpu")
+        places = np.flatnonzero(near)
+        side = np.searchsorted(first, places, side="right") - 1
+        return side, out.first[a][side] + places - first[side]
 
     def contacts_with_colliders(self, around: ColliderQuery, near: float) -> ContactTable | None:
         """Contacts with colliders nearer than so many spacings; `around` tells of them in metres about the world's

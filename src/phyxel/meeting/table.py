@@ -127,12 +127,12 @@ class ContactTable:
         for island in np.unique(own):
             yield np.flatnonzero(own == island)
 
-    def shares(self, first: Indices) -> Iterator[Share]:
-        """Those of each body, by its number."""
+    def shares(self, first: Indices, asked: NDArray[np.bool_]) -> Iterator[Share]:
+        """Those of each body that is asked for, (n,), by its number."""
         which = np.concatenate([np.arange(len(self))] * 2)
         body = np.concatenate([self.one, self.other])
         order = np.lexsort((which, body))
-        order = order[body[order] != COLLIDER]
+        order = order[(body[order] != COLLIDER) & asked[body[order]]]
         starts = np.flatnonzero(np.diff(body[order], prepend=-1))
         for ends in np.split(order, starts[1:]) if len(order) else ():
             number, at = int(body[ends[0]]), which[ends]

@@ -197,3 +197,15 @@ class Tangible(FieldModel, Protocol):
 
     def ease(self) -> None:
         """Take half of what the last impulses have moved back, and leave velocities such that momenta stay."""
+
+
+class TurnsAsOne(Tangible, Protocol):
+    """One that moves and turns as a whole."""
+
+    def root(self, dt: float) -> Floats:
+        """What `response` makes of a root: how r ways to answer move the first of its coefficients, and turn it
+        [1/s], shape (6, r)."""
+
+    def kick(self, push: Floats, turn: Floats, spin: Floats, before: Floats, dt: float) -> None:
+        """Let impulses act as `push` does, that sum up to this (3,), and about the first of its coefficients to `turn`
+        (3,) from where they are, to `spin` (3,) from where they were when the step began."""

@@ -56,7 +56,8 @@ class FieldBody:
         self._cracks: GalerkinCracks | None = None
         self._surroundings = Surroundings(world, body)
         self._surroundings.arrived = body.thrown is None
-        self._mass = float(body.masses.sum())
+        self.mass = float(body.masses.sum())
+        """[kg]"""
         self._even = np.full((1, 3), np.nan)
         """acceleration of all nodes by gravity and force [1/s²], shape (n, 3)"""
         self._fit: Callable[[Floats], Floats] | None = None
@@ -107,7 +108,7 @@ class FieldBody:
             case Change.MATERIAL:
                 with dev.one_blas_thread():
                     self.model.set_material(self.body.mixture, self.body.shape.rotation)
-                self._mass = float(self.body.masses.sum())
+                self.mass = float(self.body.masses.sum())
                 self._fit = None
             case Change.HOLDS if self._model is not None:
                 with dev.one_blas_thread():  # as in a step: a resumed run does it there, and must get the same bits
@@ -150,8 +151,7 @@ class FieldBody:
         self._surroundings.place(end - dt, end)
         push, goals = self._push(end - 0.5 * dt, 0.5 * dt), self._goals(end)
         try:
-            with dev.one_blas_thread():
-                self.model.step(dt, push, goals, None if self.with_others else self._surroundings.feel)
+            self.model.step(dt, push, goals, None if self.with_others else self._surroundings.feel)
         except PhyxelError as error:
             raise BlowUpError(
                 f"{self.body.name}: blew up before t = {end:.4g} s: {error}. Try a softer material, more damping, or "
@@ -176,7 +176,7 @@ class FieldBody:
         """Acceleration of the nodes by gravity, force and fields [1/s²], shape (n, 3); fields as they are at a time a
         little ahead of now [s], where nodes are by then: did they lag, they would drive what circles outward."""
         body = self.body
-        even = (self.world.gravity + body.force / self._mass) / body.unit
+        even = (self.world.gravity + body.force / self.mass) / body.unit
         fields = [field for field in self.world.acting if field.acts_on(body)]
         if not np.array_equal(self._even[0], even):
             self._even = np.tile(even, (len(body.birth), 1))
@@ -334,8 +334,9 @@ class FieldBodies:
 
     def step(self, meeting: Meeting, dt: float, end: float, load: Callable[[], None] | None = None) -> None:
         """Let all go on by dt [s] until `end`, and meet each other and colliders, under a `load` of others."""
-        for one in self._each.values():
-            one.step(dt, end)
+        with dev.one_blas_thread():
+            for one in self._each.values():
+                one.step(dt, end)
         self._around.place(self.world.colliders, np.zeros(3), (end - dt, end), end)
         with dev.one_blas_thread():
             meeting.resolve(dt, self._around, load)
@@ -376,7 +377,7 @@ class FieldBodies:
         model = self._model_that_meets(body)
         young = float(body.mixture.number("young").max()) if body.kind.bends else math.inf
         damping = float(body.mixture.number("damping").min()) if body.kind.bends else 0.0
-        about = body.unit, body.origin, float(body.masses.sum()), body.friction, body.restitution
+        about = body.unit, body.origin, self._each[body].mass, body.friction, body.restitution
         party = Party(model, lambda: self._outline(body), *about, young, damping)
         party.family = body.whole if body.has_cracked else ""
         return party

@@ -31,6 +31,8 @@ class FreeRotation:
         moments, self._axes = np.linalg.eigh(inertia)
         self._axes[:, 2] *= np.sign(np.linalg.det(self._axes))
         self._inverse: list[float] = (1 / moments).tolist()
+        self.root: Floats = self._axes / np.sqrt(moments)
+        """ω that unit answers make, unturned, 3 × 3: a root of the inverse"""
         p, q, r = self._inverse
         self._symmetric = p + q + r, p * q + q * r + r * p, p * q * r
 

@@ -22,7 +22,7 @@ from phyxel.models.protocol import FieldValues, Goal, Hold
 from phyxel.models.rigid.free_motion import FreeRotation
 from phyxel.models.rigid.joints import Joint
 from phyxel.models.rigid.space import RigidSpace
-from phyxel.rotation import axes_about, cross_matrix, nearest_rotation, rotation_by, rotation_vector, spun_on
+from phyxel.rotation import axes_about, cross_matrix, cross_of, nearest_rotation, rotation_by, rotation_vector, spun_on
 from phyxel.state import State
 
 Floats = NDArray[np.float64]
@@ -35,6 +35,7 @@ SETTLING, CROSSED = 0.01, 0.5
 """[s] and spacings: a step on the way to rest, at most."""
 MOST_STEPS = 4000
 """on the way to rest"""
+EYE: Floats = np.eye(3)
 
 
 class RigidModel(FieldValues):
@@ -62,18 +63,22 @@ class RigidModel(FieldValues):
         """R when each of the holds was taken, shape (h, 3, 3)"""
         self._there: Floats = np.zeros((0, 3))
         """where held points are, shape (k, 3)"""
-        self._grip: Floats = np.zeros((6, 6))
-        """JᵀJ of points that lie on colliders"""
+        self._grip, self._grips = np.zeros((6, 6)), False
+        """JᵀJ of points that lie on colliders, and whether there are any"""
+        self._push: Floats | None = None
+        """accelerations of the nodes that it moves under (n, 3)"""
 
     def set_material(self, mixture: Mixture, rotation: Floats) -> None:
         """What each node is made of; it goes on as fast as before."""
-        first = self._mass == 0
+        first, self._push = self._mass == 0, None
         before, spin = (self._middle, np.zeros(3)) if first else (self._middle, self._spin)
         space = self.space
         self._masses = self._unit**2 * mixture.number("density") * space.weights
         self._mass = float(self._masses.sum())
         self._drag = float(self._masses @ mixture.number("drag")) / self._mass
         self._middle = self._masses @ space.points / self._mass
+        self._arms = space.nodes - self._middle
+        """of the nodes, shape (4, 3)"""
         arm = space.points - self._middle
         of_points = (self._masses[:, None] * arm).T @ arm
         second = of_points + np.einsum("n,nab->ab", self._masses, space.spread)
@@ -90,7 +95,7 @@ class RigidModel(FieldValues):
         else:
             self._c = self._c + self._R @ (self._middle - before)
             self._L = self._R @ self._inertia @ self._R.T @ spin
-        self._free = FreeRotation(self._inertia)
+        self._free, self._yields = FreeRotation(self._inertia), np.linalg.inv(self._inertia)
         self._set_joint()
 
     def _throw(self, x: Floats, momentum: Floats, spin: Floats) -> None:
@@ -121,20 +126,29 @@ class RigidModel(FieldValues):
     @property
     def _spin(self) -> Floats:
         """ω [1/s], shape (3,)"""
-        return np.asarray(self._R @ np.linalg.solve(self._inertia, self._R.T @ self._L))
+        return np.asarray(self._R @ (self._yields @ (self._L @ self._R)))
 
     def step(self, dt: float, push: Floats, goals: Sequence[Goal], feel: Feel | None) -> None:
         """Go on by dt [s] under accelerations `push` (n, 3) [1/s²] of the nodes, and out of colliders."""
-        before, old, self._grip = self.u, self.v, np.zeros((6, 6))
+        feels = feel is not None and (self._joint is None or self._joint.axes.size > 0)
+        before, old = (self.u, self.v) if feels else (push, push)
+        if self._grips:
+            self._grip, self._grips = np.zeros((6, 6)), False
+        if push is not self._push:
+            self._feel_push(push)
+        if self._joint is None:
+            self._fly(self._lever, dt)
+        else:
+            self._swing(self._joint, goals, self._lever, dt)
+        if feel is not None and feels:
+            self._touch(feel, before, old, RESTING * dt * float(np.linalg.norm(self._a)), dt)
+
+    def _feel_push(self, push: Floats) -> None:
+        """Under accelerations (n, 3) of the nodes, the same till others are there."""
+        self._push = push
         a = self._a = self._masses @ push / self._mass
         # Even accelerations have no torque about the middle, not even by rounding.
-        lever = self._whole @ ((self._masses[:, None] * (self.space.points - self._middle)).T @ (push - a))
-        if self._joint is None:
-            self._fly(lever, dt)
-        else:
-            self._swing(self._joint, goals, lever, dt)
-        if feel is not None and (self._joint is None or self._joint.axes.size):
-            self._touch(feel, before, old, RESTING * dt * float(np.linalg.norm(a)), dt)
+        self._lever = self._whole @ ((self._masses[:, None] * (self.space.points - self._middle)).T @ (push - a))
 
     def _fly(self, lever: Floats, dt: float) -> None:
         """Freely; torques are kicks before and after a turn without any. `lever` is Σ r fᵀ about the middle, unturned,
@@ -210,14 +224,14 @@ class RigidModel(FieldValues):
         goal = np.zeros_like(goal)
         goal[:, 0] = gap + (W @ impulses.reshape(-1))[::3]
         shifts = solved(W, goal, np.zeros(len(near)))
-        self._pushed(
+        self._push_at(
             rows, x[near] - dt * (rows @ self.v), from_axes(axes, impulses), from_axes(axes, shifts), before, dt
         )
         pressed = impulses[:, 0] > 0
         sticks = pressed & (np.linalg.norm(impulses[:, 1:], axis=1) < touch.friction[near] * impulses[:, 0])
         kept = np.where(sticks[:, None], True, pressed[:, None] & np.array([True, False, False]))
         J = (axes @ self._rows_of(rows).reshape(-1, 3, 6))[kept]
-        self._grip = J.T @ J
+        self._grip, self._grips = J.T @ J, bool(kept.any())
 
     # Contact with other bodies
 
@@ -254,14 +268,32 @@ class RigidModel(FieldValues):
         """Velocity (4, 3) by which the coefficients get to where `push` leads them from u = `before`."""
         begun = self.space.nodes + before
         start, R = self._pose_of(begun)
-        there = start + dt * self._v + (self.space.nodes - self._middle) @ spun_on(R, dt * self._spin).T
+        there = start + dt * self._v + self._arms @ spun_on(R, dt * self._spin).T
         return (there - begun) / dt
 
     def response(self, rows: csr_array, dt: float) -> Floats:
         """A root of what unit impulses at points with φ in `rows` (k, 4) do to their velocities, shape (3k, r)."""
+        return np.asarray(self._rows_of(rows) @ self._root(dt))
+
+    def root(self, dt: float) -> Floats:
+        root = self._root(dt)
+        root[:3] -= cross_matrix(self._R @ self._arms[0]) @ root[3:]
+        return root
+
+    def _root(self, dt: float) -> Floats:
+        """(v, ω) that r ways to answer make, about the middle of mass, shape (6, r)."""
+        if self._is_free:
+            root = np.zeros((6, 6))
+            root[:3, :3], root[3:, 3:] = np.eye(3) / np.sqrt(self._mass), self._R @ self._free.root
+            return root
         values, vectors = np.linalg.eigh(self._response(dt))
         free = values > 1e-12 * values[-1]
-        return self._rows_of(rows) @ (vectors[:, free] * np.sqrt(values[free]))
+        return np.asarray(vectors[:, free] * np.sqrt(values[free]))
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether nothing holds it."""
+        return self._joint is None and not self._grips
 
     def compliance(self, rows: csr_array, dt: float) -> Floats:
         """How far unit impulses within the last step, of dt [s], at points with φ in `rows` (k, 4), move these points
@@ -270,29 +302,47 @@ class RigidModel(FieldValues):
         return np.asarray(dt * (J @ self._response(dt) @ J.T), np.float64)
 
     def push(self, rows: csr_array, places: Floats, impulses: Floats, before: Floats, dt: float) -> None:
-        self._pushed(rows, places, impulses, np.zeros_like(impulses), before, dt)
+        self._push_at(rows, places, impulses, np.zeros_like(impulses), before, dt)
 
-    def _pushed(
+    def kick(self, push: Floats, turn: Floats, spin: Floats, before: Floats, dt: float) -> None:
+        reach, start = self._R @ self._arms[0], self._pose_of(self.space.nodes + before)[0]
+        sums = np.concatenate([push, turn + cross_of(reach, push)])
+        self._pushed(sums, np.zeros(6), spin + cross_of(self._c + reach - start, push), before, dt)
+
+    def _push_at(
         self, rows: csr_array, places: Floats, impulses: Floats, shifts: Floats, before: Floats, dt: float
     ) -> None:
-        """Let impulses (k, 3) at such points act within that step, which began at u = `before`, so that it leads where
-        the velocity after it says; `shifts` move as much as impulses but leave no velocity."""
+        """Let impulses (k, 3) at such points act within that step, which began at u = `before`; `shifts` move as much
+        as impulses but leave no velocity."""
         if not impulses.any() and not shifts.any():
             return
-        J, response = self._rows_of(rows), self._response(dt)
-        change, shift = (response @ (J.T @ part.reshape(-1)) for part in (impulses, shifts))
+        J, start = self._rows_of(rows), self._pose_of(self.space.nodes + before)[0]
+        sums, shift = (J.T @ part.reshape(-1) for part in (impulses, shifts))
+        self._pushed(sums, shift, np.cross(places - start, impulses).sum(axis=0), before, dt)
+
+    def _pushed(self, sums: Floats, shift: Floats, spin: Floats, before: Floats, dt: float) -> None:
+        """Let impulses act within that step, so that it leads where the velocity after it says. They and their torques,
+        about the middle of mass as it is at the end, are `sums` (6,), torques about it when the step began `spin`
+        (3,)."""
         start, R = self._pose_of(self.space.nodes + before)
-        angular = self._L + np.cross(places - start, impulses).sum(axis=0)
-        spin = self._spin + change[3:]
+        angular = self._L + spin
+        change, moved = self._answer(sums, dt), self._answer(shift, dt) if shift.any() else shift
+        turning = self._spin + change[3:]
         self._v = self._v + change[:3]
-        self._c = start + dt * (self._v + shift[:3])
-        self._R = spun_on(R, dt * (spin + shift[3:]))
+        self._c = start + dt * (self._v + moved[:3])
+        self._R = spun_on(R, dt * (turning + moved[3:]))
         if self._joint is not None and self._joint.axes.size:
             self._R = self._joint.led(self._R, self._there, None)
             self._c = self._there.mean(axis=0) + self._R @ (self._middle - self._joint.pivot)
-        self._L = self._R @ self._inertia @ self._R.T @ spin
-        if not self._grip.any() and not self._holds:
-            self._L = angular  # with what leads on from where the step began, momenta are kept so
+        if self._grips or self._holds:
+            angular = self._R @ self._inertia @ self._R.T @ turning
+        self._L = angular  # with what leads on from where the step began, momenta are kept so
+
+    def _answer(self, sums: Floats, dt: float) -> Floats:
+        """(v, ω) that impulses and torques (6,) make, shape (6,)."""
+        if self._is_free:
+            return np.concatenate([sums[:3] / self._mass, self._R @ (self._yields @ (sums[3:] @ self._R))])
+        return np.asarray(self._response(dt) @ sums)
 
     def work(self, before: Floats) -> float:
         """What the pushes of the last step have done since u was `before` (4, 3) [J]."""
@@ -309,11 +359,11 @@ class RigidModel(FieldValues):
     def _pose_of(self, nodes: Floats) -> tuple[Floats, Floats]:
         """Where the middle of mass is, and the turn, when the four nodes are here (4, 3)."""
         R = (nodes[1:] - nodes[0]).T
-        return nodes[0] + R @ (self._middle - self.space.nodes[0]), R
+        return nodes[0] - R @ self._arms[0], R
 
     def stop(self) -> None:
         """Be at rest, out of touch with everything."""
-        self._v, self._L, self._grip = np.zeros(3), np.zeros(3), np.zeros((6, 6))
+        self._v, self._L, self._grip, self._grips = np.zeros(3), np.zeros(3), np.zeros((6, 6)), False
 
     def settle(self, push: Floats, goals: Sequence[Goal], feel: Feel | None, tolerance: float) -> None:
         """Go to where nothing moves it: let it fall, and stop it whenever it gets slower. What finds no rest, or has
@@ -339,12 +389,13 @@ class RigidModel(FieldValues):
     @property
     def u(self) -> Floats:
         """Coefficients of the displacement, shape (4, 3): none, to the bit, where it has not moved."""
-        return self._c - self._middle + (self.space.nodes - self._middle) @ (self._R - np.eye(3)).T
+        return self._c - self._middle + self._arms @ (self._R - EYE).T
 
     @property
     def v(self) -> Floats:
         """Coefficients of the velocity [1/s], shape (4, 3)."""
-        return self._v + (self.space.nodes - self._middle) @ self._R.T @ cross_matrix(self._spin).T
+        x, y, z = self._spin.tolist()
+        return self._v + self._arms @ self._R.T @ np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
 
     def gradient(self, at: ShapeValues) -> Floats:
         """∇u at points, shape (m, 3, 3)."""
@@ -362,7 +413,7 @@ class RigidModel(FieldValues):
     def momenta(self) -> tuple[Floats, Floats]:
         """∫ρ v [kg m/s] and ∫ρ x × v [kg m²/s] about where the body counts from, shape (3,) each."""
         P = self._mass * self._v
-        return P * self._unit**2, (np.cross(self._c, P) + self._L) * self._unit**3
+        return P * self._unit**2, (cross_of(self._c, P) + self._L) * self._unit**3
 
     def middle(self) -> Floats:
         """The middle of mass, shape (3,)."""
