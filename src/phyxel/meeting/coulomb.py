@@ -141,6 +141,11 @@ class AnswerBlocks:
         squares = np.square(self.G.reshape(-1, 3 * WAYS)).sum(axis=1)
         return np.bincount(self.contact, squares, len(self.begin) - 1) / 3
 
+    def moved_by(self, answers: Floats) -> Floats:
+        """What answers (6n,) do to the velocities of contacts [m/s], shape (k, 3)."""
+        parts = (self.G @ answers.reshape(-1, WAYS)[self.block][:, :, None])[:, :, 0]
+        return np.stack([np.bincount(self.contact, part, len(self.begin) - 1) for part in parts.T], axis=1)
+
     def islands(self) -> tuple[Indices, Indices]:
         """Numbers of the islands of contacts (k,), -1 of those that nothing answers, and of blocks (n,)."""
         ends = self.block[self.begin[self.contact]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,14 @@ class Support:
     problem: CoulombProblem
     impulses: Floats
     """that hold them, shape (k, 3)"""
+    push: Callable[[Floats], None]
+    """lets bodies take impulses (k, 3) at contacts, along their axes"""
+
+    def bear(self, asked: Floats) -> None:
+        """Let contacts push as much more as it takes where bodies are asked to answer so (6n,)."""
+        moved = self.answers.G.moved_by(asked)
+        impulses, _ = replace(self.problem, free=self.problem.free + moved).solved(self.impulses)
+        self.push(impulses - self.impulses)
 
     def left(self, body: int, asked: Floats) -> dict[int, Floats]:
         """What each body answers, (r', m), where one is asked to by (m, r')."""
@@ -299,11 +307,16 @@ class Meeting:
         room = np.where(tied, off[:, 0] / dt, room)
         problem = CoulombProblem(answers.G, free, room, contacts.friction, back, creep, contacts.share)
         impulses, after = problem.solved(dt * force)
-        self._support = Support(answers, problem, impulses)
-        pushes, place = from_axes(axes, impulses), contacts.place - dt * self._taken_along(contacts, led.speed)
-        stiff.push(place, pushes, dt)
-        for one in shares:
-            parties[one.body].push(one.rows, place[one.which], one.sign[:, None] * pushes[one.which], dt)
+        place = contacts.place - dt * self._taken_along(contacts, led.speed)
+
+        def push(impulses: Floats) -> None:
+            pushes = from_axes(axes, impulses)
+            stiff.push(place, pushes, dt)
+            for one in shares:
+                parties[one.body].push(one.rows, place[one.which], one.sign[:, None] * pushes[one.which], dt)
+
+        push(impulses)
+        self._support = Support(answers, problem, impulses, push)
         gone = dt * after
         if shares:
             self._calm(contacts, impulses[:, 0] * np.maximum(-room, 0.0), dt)
@@ -313,7 +326,7 @@ class Meeting:
             gone = np.where(bends[:, None], truly, gone)
         slip = _slipped(slip, gone, dt * after, dt * creep)
         slip[(impulses[:, 0] <= 0) | tied] = 0.0
-        return pushes / dt, from_axes(axes, slip)
+        return from_axes(axes, impulses) / dt, from_axes(axes, slip)
 
     def _calm(self, contacts: ContactTable, lifted: Floats, dt: float) -> None:
         """Take from bodies that touch what they got more than there was, and than `lifted` (k,) [J] says that contacts
@@ -363,6 +376,21 @@ class Meeting:
                     W[np.ix_(there, three, which, three)] = block.reshape(len(there), 3, len(which), 3)
         whole_W = W.reshape(3 * len(axes), 3 * len(axes))
         return 0.5 * (whole_W + whole_W.T)
+
+    def bear(self, asked: Sequence[tuple[int, csr_array, Floats, Floats]], dt: float) -> None:
+        """Let bodies (by number) take impulses (k, 3) [N s] at places (k, 3) [m] with φ in rows within a step of dt
+        [s], and what they lie on bear them, as `response` has it: a step later it would be a blow."""
+        support = self._support
+        if support is not None:
+            answers, every = support.answers, np.zeros(WAYS * support.answers.G.count)
+            for body, rows, _, impulses in asked:
+                if body in answers.columns and self._answers_alike(body):
+                    root = self.parties[body].response(rows, dt).reshape(3 * len(impulses), -1)
+                    every[answers.columns[body]] += answers.ways[body].T @ (root.T @ impulses.reshape(-1))
+            if every.any():
+                support.bear(every)
+        for body, rows, place, impulses in asked:
+            self.parties[body].push(rows, place, impulses, dt)
 
     def _answers_alike(self, body: int) -> bool:
         """Whether a body answers in the same ways wherever it is touched: those that see to colliders by themselves

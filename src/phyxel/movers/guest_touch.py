@@ -142,11 +142,18 @@ class GuestTouch:
     def settle(self, booked: Booked, foreseen: Floats, dt: float) -> None:
         """Give guests what phyxels got less than was foreseen, and the moments of where contacts went on to."""
         impulses = dt * foreseen - from_axes(self.axes, booked.impulses)
+        asked: list[tuple[int, csr_array, Floats, Floats]] = []
         for guest, rows, which in self._each_guest():
             one, there = self._guests[guest], self.place[which]
             arm, turn = _couples(-booked.moments[which], one.unit)
             places, pushes = [there, there + arm, there - arm], [impulses[which], turn, -turn]
-            one.push(csr_array(vstack([rows] * 3)), np.concatenate(places), np.concatenate(pushes), dt)
+            taken = csr_array(vstack([rows] * 3)), np.concatenate(places), np.concatenate(pushes)
+            if isinstance(one, Party):
+                asked.append((guest, *taken))
+            else:
+                one.push(*taken, dt)
+        if self._meeting is not None:
+            self._meeting.bear(asked, dt)
 
 
 def _couples(moments: Floats, size: float) -> tuple[Floats, Floats]:
