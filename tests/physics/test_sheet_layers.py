@@ -107,16 +107,17 @@ def test_a_cloth_that_falls_over_a_bear_crosses_neither_it_nor_itself(model: str
 
 
 @SLOW
-@pytest.mark.parametrize("model", ["rigid", "modal", "phyxel"])
-def test_a_cloth_over_a_bear_comes_to_rest(model: str) -> None:
+@pytest.mark.parametrize(("model", "preset"), [("rigid", "cotton"), ("modal", "latex"), ("phyxel", "latex")])
+def test_a_cloth_over_a_bear_comes_to_rest(model: str, preset: str) -> None:
     """It has fallen and folded after a second, and nothing moves by more than 1 mm/s after four. Its hem swings freely,
     which a drag of 8/s takes down by e^(−4 t), to 6e-6 of 2 m/s in three seconds, 0.01 mm/s: the rest would be what
-    touches do. So would be how far it creeps, in half a second more."""
+    touches do. So would be how far it creeps, in half a second more. (A flap that all but balances goes on for longer:
+    drag holds it back. Such a one hangs from latex on the rigid bear.)"""
     soft = {} if model == "rigid" else {"material": px.Material.rubber().but(drag=8.0)}
     bear = px.Body(px.load("bear", points=3000), model=model, nodes=200, at=(0, 0, 0), **soft)
-    cotton = px.Membrane.cotton().but(drag=8.0)
+    membrane = px.Membrane.preset(preset).but(drag=8.0)
     sheet, place = px.load("cloth", points=324), {"at": (0, 0.8, 0), "place": "center"}
-    cloth = px.Body(sheet, model="particles", material=cotton, meets_itself=True, name="cloth", **place)
+    cloth = px.Body(sheet, model="particles", material=membrane, meets_itself=True, name="cloth", **place)
     world = px.World()
     for thing in (px.Ground(), bear, cloth):
         world.add(thing)
