@@ -279,6 +279,11 @@ class Launch:
         return self.count * self.work < NODES_PER_THREAD
 
 
+def run(one: Launch, device: wp.Device) -> None:
+    """Run a kernel now, by one thread where that is sooner."""
+    launch(one.kernel, one.count, one.inputs, device, split=not one.small)
+
+
 def _arrays_of(holder: Any) -> dict[str, Any]:
     """What a dataclass of arrays holds, and what those in it hold, by name."""
     named: dict[str, Any] = {}

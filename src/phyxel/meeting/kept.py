@@ -29,7 +29,7 @@ def keys_of(places: Places, numbers: Keys, guest: str) -> Keys:
     for slot in range(places.index.shape[1]):
         held = places.weight[:, slot] != 0
         key = _mixed(key + np.where(held, numbers[places.index[:, slot]], np.uint64(slot)))
-    return key
+    return _mixed(key + np.broadcast_to(places.number, len(places)).astype(np.uint64))
 
 
 def _mixed(key: Keys) -> Keys:

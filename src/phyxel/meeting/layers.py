@@ -37,6 +37,8 @@ ALONG = 0.5
 """Spacings of a solid between places of an edge that meet it: its corners and ridges come between particles."""
 ROOM = 0.1
 """Share of the farthest way of a particle by which candidates are sought farther: rounds lead elsewhere."""
+FLIGHT = 0.2
+"""Of following a stencil's flight: what it takes, in phyxels of a force pass."""
 CHORD = 0.5
 """Depth of an edge in a solid below what its ends say, over half the thickness, from which on it is borne by itself."""
 
@@ -61,6 +63,8 @@ class Places:
     """number of the body that bears them; -1: no other"""
     rows: csr_array | None = None
     """φ of that body there, shape (k, n)"""
+    number: Indices | int = 0
+    """of each among those on the same particles, shape (k,)"""
 
     tied: ClassVar[bool] = False
     """whether they pull as well"""
@@ -87,7 +91,8 @@ class Places:
         names = ("index", "weight", "normal", "gap", "way", "friction")
         rows = None if self.rows is None else csr_array(self.rows[which])
         index, weight, normal, gap, way, friction = (getattr(self, name)[which] for name in names)
-        return Places(index, weight, normal, gap, way, friction, self.guest, rows)
+        number = np.broadcast_to(self.number, len(self))[which]
+        return Places(index, weight, normal, gap, way, friction, self.guest, rows, number)
 
 
 def on_walls(x: Floats, wall: Floats, spot: Floats, grip: Floats) -> Places:
@@ -109,13 +114,15 @@ def in_solid(
     here = _Measured.of(x, skins.radius[: len(x)], other, margin)
     gap = np.full(len(x), np.inf)
     gap[here.who] = here.gap
-    index, weight = _along_edges(x, skins.edges, other, margin)
+    index, weight, number = _along_edges(x, skins.edges, other, margin)
     there = _Measured.of(_summed(index, weight, x), (weight * skins.radius[index]).sum(axis=1), other, margin)
     # What the ends of an edge bear need not be borne between them.
     borne = (weight[:, :2] * gap[index[:, :2]]).sum(axis=1) - CHORD * skins.radius[index[:, 0]]
     between = there.some(there.gap < borne[there.who])
-    found = [(here, *_single(np.arange(len(x)))), (between, index, weight)]
-    return [one.places(at, share, other, guest, way, friction) for one, at, share in found if len(one.who)]
+    every = np.arange(len(x))
+    found = [(here, *_single(every), every), (between, index, weight, number)]
+    near = [one for one in found if len(one[0].who)]
+    return [one.places(at, share, which, other, guest, way, friction) for one, at, share, which in near]
 
 
 @dataclass(frozen=True)
@@ -149,30 +156,34 @@ class _Measured:
         return _Measured(self.who[which], self.near[which], self.gap[which], self.normal[which], self.beside[which])
 
     def places(
-        self, index: Indices, weight: Floats, other: SeenBody, guest: int, way: Floats, friction: float
+        self, index: Indices, weight: Floats, number: Indices, other: SeenBody, guest: int, way: Floats, friction: float
     ) -> Places:
-        """Them, of all on such particles with such weights, (n, 4) each."""
+        """Them, of all on such particles with such weights, (n, 4) each, and with such numbers (n,)."""
         rows = other.outline.rows(self.near, self.beside)
         along, rub = rows @ way, np.full(len(self.gap), friction)
         # What was in depth when the step began may come out slowly; what the solid's way leads into may not get there.
         before = np.minimum(self.gap + np.einsum("ka,ka->k", self.normal, along), 0.0)
         gap = self.gap - (1 - 1 / TAKEN_BACK) * before
-        return Places(index[self.who], weight[self.who], self.normal, gap, along, rub, guest, rows)
+        who = self.who
+        return Places(index[who], weight[who], self.normal, gap, along, rub, guest, rows, number[who])
 
 
-def _along_edges(x: Floats, edges: NDArray[np.integer], other: SeenBody, margin: float) -> tuple[Indices, Floats]:
+def _along_edges(
+    x: Floats, edges: NDArray[np.integer], other: SeenBody, margin: float
+) -> tuple[Indices, Floats, Indices]:
     """Places of edges (e, 2) between particles at x (n, 3) near a solid, no farther apart than its outline tells
-    corners: particles and weights, (k, 4) each."""
+    corners: particles and weights, (k, 4) each, and which of its edge each is (k,)."""
     a, b = x[edges[:, 0]], x[edges[:, 1]]
     near = ((np.maximum(a, b) > other.lower - margin) & (np.minimum(a, b) < other.upper + margin)).all(axis=1)
     edges, length = edges[near], np.linalg.norm(b - a, axis=1)[near]
     parts = np.ceil(length / (ALONG * other.unit)).astype(np.int64)
     inner = np.maximum(parts - 1, 0)
     whose = np.repeat(np.arange(len(edges)), inner)
-    t = (np.arange(len(whose)) - np.repeat(np.cumsum(inner) - inner, inner) + 1) / parts[whose]
+    number = np.arange(len(whose)) - np.repeat(np.cumsum(inner) - inner, inner) + 1
+    t = number / parts[whose]
     index, weight = np.zeros((len(whose), 4), np.int64), np.zeros((len(whose), 4))
     index[:, :2], weight[:, 0], weight[:, 1] = edges[whose], 1 - t, t
-    return index, weight
+    return index, weight, number
 
 
 def _summed(index: Indices, weight: Floats, x: Floats) -> Floats:
@@ -213,11 +224,13 @@ class Layers:
     """points of two bodies that do not touch each other, for they are sewn there, among all (n,) each"""
 
     def __init__(
-        self, skins: Skins, others: Sequence[OthersPoints], friction: Floats, whose: Indices, device: wp.Device
-    ) -> None:
-        """Particles are `whose` surface's (n,), which rub so (surfaces,)."""
+        self, skins: Skins, others: Sequence[OthersPoints], friction: Floats, whose: Indices, device: wp.Device,
+        borne: float,
+    ) -> None:  # fmt: skip
+        """Particles are `whose` surface's (n,), which rub so (surfaces,); what bears them may keep them so far [m] from
+        where they would get."""
         self._skins, self._others, self._friction, self._whose = skins, others, friction, whose
-        self._near, self._device = Near(skins, device), device
+        self._near, self._device, self._borne = Near(skins, device), device, borne
         self._listed: tuple[StencilList, Floats, Floats] | None = None
         """candidates, and the corners of the boxes within which particles may end on ways from where they begin, if it
         has them, shape (n, 3) each"""
@@ -242,7 +255,7 @@ class Layers:
                 return listed
         # What all move by together tells nothing apart.
         even = (end - x).mean(axis=0)
-        wide = farther + ROOM * float(np.abs(end - even - x).max(initial=0.0))
+        wide = farther + self._borne + ROOM * float(np.abs(end - even - x).max(initial=0.0))
         start, stop = self._ways(x, "start"), self._ways(end, "end", even)
         listed = self._near.candidates(start, stop, wide)
         self._listed = listed, np.minimum(x + even, end) - wide, np.maximum(x + even, end) + wide
@@ -268,7 +281,7 @@ class Layers:
         passing = passing_of(found.kind, found.index, self._device)
         x0, x1 = self._ways(x, "start"), self._ways(end, "end")
         radius = wp.array(self._skins.radius, dtype=wp.float64, device=self._device)
-        dev.launch(find_gaps, len(found), [passing, radius, x0, x1], self._device)
+        dev.run(dev.Launch(find_gaps, len(found), [passing, radius, x0, x1], FLIGHT), self._device)
         weight, normal, gap, time = (getattr(passing, name).numpy() for name in ("weight", "normal", "gap", "time"))
         at, start, last = found.index.astype(np.int64), x0.numpy(), x1.numpy()
         flat = _lies_before(normal, last[at])
@@ -316,7 +329,7 @@ class Layers:
         index, own = at.astype(np.int64).copy(), -weight
         index[:, 0], own[:, 0] = index[:, 1], 0.0
         rows = csr_array(one.rows[point])
-        places = Places(index, own, out, depth, way, np.full(len(at), one.friction), one.guest, rows)
+        places = Places(index, own, out, depth, way, np.full(len(at), one.friction), one.guest, rows, point)
         return places.some(np.flatnonzero(faces)), faces
 
 

@@ -19,6 +19,8 @@ wp.set_module_options(dev.KERNEL_OPTIONS)
 
 Floats = NDArray[np.float64]
 
+BOX, DISTANCE, LISTED = 0.02, 0.1, 0.5
+"""Of a box, the distance of two parts, and what a box overlaps: what it takes, in phyxels of a force pass."""
 WIDER = 1.0e-6
 """Of the size of everything that moves: rounding of boxes in single precision."""
 
@@ -201,7 +203,8 @@ class Near:
         near = wp.zeros(len(listed), dtype=wp.int32, device=self._device)
         key = wp.array(listed.key, dtype=wp.int64, device=self._device)
         index = wp.array(listed.index, dtype=wp.vec4i, device=self._device)
-        dev.launch(find_near, len(listed), [key, index, self._ways(x0, x1, farther), near], self._device)
+        found = dev.Launch(find_near, len(listed), [key, index, self._ways(x0, x1, farther), near], DISTANCE)
+        dev.run(found, self._device)
         kept = np.flatnonzero(near.numpy())
         kept = kept[np.argsort(listed.key[kept])]
         return StencilList(listed.key[kept], listed.index[kept])
@@ -215,7 +218,7 @@ class Near:
 
     def _boxes(self, kernel: wp.Kernel, ways: Any, parts: wp.array) -> tuple[wp.array, wp.array]:
         lower, upper = (wp.zeros(len(parts), dtype=wp.vec3, device=self._device) for _ in range(2))
-        dev.launch(kernel, len(parts), [ways, parts, lower, upper], self._device)
+        dev.run(dev.Launch(kernel, len(parts), [ways, parts, lower, upper], BOX), self._device)
         return lower, upper
 
     def _points(self, ways: Any) -> StencilList:
@@ -239,9 +242,9 @@ class Near:
         def room(size: int) -> tuple[wp.array, wp.array]:
             return tuple(wp.zeros(size, dtype=dtype, device=self._device) for dtype in (wp.vec4i, wp.int64))
 
-        dev.launch(kernel, count, [*inputs, 0, numbers, numbers, *room(0)], self._device)
+        dev.run(dev.Launch(kernel, count, [*inputs, 0, numbers, numbers, *room(0)], LISTED), self._device)
         many = numbers.numpy()
         starts = wp.array((np.cumsum(many) - many).astype(np.int32), dtype=wp.int32, device=self._device)
         index, key = room(int(many.sum()))
-        dev.launch(kernel, count, [*inputs, 1, starts, numbers, index, key], self._device)
+        dev.run(dev.Launch(kernel, count, [*inputs, 1, starts, numbers, index, key], LISTED), self._device)
         return StencilList(key.numpy(), index.numpy())

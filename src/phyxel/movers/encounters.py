@@ -29,6 +29,7 @@ from phyxel.models.phyxel.contact.guests import Booked
 from phyxel.movers.field_bodies import FieldBodies
 from phyxel.movers.flock_guests import FlockGuest, FlockGuests
 from phyxel.movers.guest_touch import GuestTouch
+from phyxel.movers.met_solid import MetSolid
 from phyxel.movers.mover import Mover, MoverWorld
 from phyxel.movers.outlines import outline_of
 from phyxel.movers.phyxel_bodies import PhyxelBodies
@@ -36,7 +37,6 @@ from phyxel.movers.phyxel_impacts import duration
 from phyxel.movers.sheet_bodies import SheetBodies
 from phyxel.movers.sheet_encounters import SheetEncounters
 from phyxel.movers.sheet_guests import SheetGuest, guests_of
-from phyxel.movers.sheet_interval import MetSolid
 from phyxel.movers.sheet_neighbours import MARGIN, Boxes, Company
 from phyxel.state import State, prefixed, unprefixed
 
@@ -297,8 +297,8 @@ class Encounters:
             return self._surfaces.meet(self._sheets, busy, solids, self._sheet_guests, dt, end)
 
     def _flying(self, body: Body, dt: float) -> MetSolid:
-        """A phyxel body where it will be if nothing pushes it."""
-        seen, way = self._seen(body), dt * body.velocities
+        """A phyxel body where it will be if surfaces press it as they did."""
+        seen, way = self._seen(body), dt * (body.velocities + dt * self._surfaces.held_against(body))
         seen.see(body.positions + way, MARGIN * body.unit)
         held = np.concatenate([np.zeros(0, np.int64), *(handle.nodes for handle in body.handles)])
         mass = body.masses.copy()

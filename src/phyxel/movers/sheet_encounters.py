@@ -16,10 +16,11 @@ from phyxel.meeting.party import Party
 from phyxel.meeting.skin import Skin
 from phyxel.models.particles.together import Together
 from phyxel.movers.attachments import Attachments
+from phyxel.movers.met_solid import MetSolid
 from phyxel.movers.outlines import skin_of
 from phyxel.movers.sheet_bodies import SheetBodies, SheetBody
 from phyxel.movers.sheet_guests import SheetGuest
-from phyxel.movers.sheet_interval import MetInterval, MetSolid
+from phyxel.movers.sheet_interval import MetInterval
 from phyxel.movers.sheet_neighbours import Boxes, Company, SelfWatch, come_close
 from phyxel.state import State, prefixed, unprefixed
 
@@ -38,18 +39,24 @@ class SheetEncounters:
         self._together: tuple[tuple[Body, ...], Together] | None = None
         self._borne: dict[Body, tuple[csr_array, Floats]] = {}
         """what surfaces pressed each solid with in the last interval: φ there, and forces [N]"""
+        self._against: dict[Body, Floats] = {}
+        """what phyxel bodies' own forces did in the last interval to nodes that surfaces pressed [m/s²], (n, 3) each"""
         self.kept = KeptForces()
+        self.unclear = False
+        """whether something was missing where the last interval was first solved to: then it may be in the next one"""
 
     def forget(self) -> None:
         """Bodies have come or gone."""
         self._together = None
         self._borne.clear()
+        self._against.clear()
         self._watch.looked.clear()
 
     def state(self) -> State:
         """What a checkpoint keeps of it."""
         kept: State = {f"looked.{body.name}": x for body, x in self._watch.looked.items()}
-        kept |= prefixed("kept.", self.kept.state())
+        kept |= prefixed("kept.", self.kept.state()) | {"unclear": np.array(self.unclear)}
+        kept |= {f"against.{body.name}": a for body, a in self._against.items()}
         for body, (rows, forces) in self._borne.items():
             of_rows = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": np.array(rows.shape)}
             kept |= prefixed(f"borne.{body.name}.", of_rows | {"forces": forces})
@@ -59,9 +66,12 @@ class SheetEncounters:
         """Take over what `state` gave, of these bodies."""
         self.forget()
         self.kept.restore(unprefixed("kept.", state))
+        self.unclear = bool(state["unclear"])
         for body in bodies:
             if f"looked.{body.name}" in state:
                 self._watch.looked[body] = state[f"looked.{body.name}"]
+            if f"against.{body.name}" in state:
+                self._against[body] = state[f"against.{body.name}"]
             if borne := unprefixed(f"borne.{body.name}.", state):
                 rows = csr_array((borne["data"], borne["indices"], borne["indptr"]), tuple(borne["shape"]))
                 self._borne[body] = rows, borne["forces"]
@@ -133,9 +143,11 @@ class SheetEncounters:
     def land(self, end: float) -> None:
         """Surfaces that met something end their step at a time [s], after all others."""
         if self._aloft is None:
+            self._against.clear()
             return
         (step, sheets), self._aloft = self._aloft, None
         step.hear_phyxels()
+        self._against = step.held_against()
         for k, sheet in enumerate(sheets):
             own = slice(step.starts[k], step.starts[k + 1])
             sheet.land(step.x_end[own] - sheet.body.origin, step.v_end[own], step.pull[own], end)
@@ -163,6 +175,12 @@ class SheetEncounters:
     def foreseen_on(self, body: Body) -> tuple[csr_array, Floats] | None:
         """What surfaces pressed a solid with in the last interval: φ there, and forces [N]."""
         return self._borne.get(body)
+
+    def held_against(self, body: Body) -> Floats:
+        """What a phyxel body's own forces are thought to do to its nodes that surfaces press, over dt² of an interval
+        [m/s²], shape (n, 3). A push is given to them at once, and what holds against it turns them back within the
+        interval: by their velocities at its start they would be thought to go on, and take along what lies on them."""
+        return self._against.get(body, np.zeros_like(body.positions))
 
     def together(self, bodies: Sequence[Body], mover_k: Floats) -> Together:
         """Links of some surfaces, of stiffness k [N/m]."""

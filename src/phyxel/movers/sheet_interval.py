@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +15,14 @@ from phyxel.body import Body
 from phyxel.meeting.contacts import spread_out
 from phyxel.meeting.kept import joined, keys_of, numbers_of
 from phyxel.meeting.layers import Layers, OthersPoints, Places, in_solid, on_walls, touches_of
-from phyxel.meeting.party import Party, SeenBody
+from phyxel.meeting.party import Party
 from phyxel.meeting.skin import Skins
 from phyxel.meeting.stitches import beside
 from phyxel.meeting.zones import move_evenly
 from phyxel.models.particles.met import MetFlight
 from phyxel.models.particles.together import MetStep
 from phyxel.models.particles.touches import Touches
+from phyxel.movers.met_solid import MetSolid
 from phyxel.movers.sewing import Seam
 from phyxel.movers.sheet_guests import SheetGuest
 from phyxel.rotation import cross
@@ -44,30 +45,10 @@ to touch."""
 SUNK, HARDER = 0.5, 10.0
 """Depth in a solid, over half the thickness, from which on touches are made so much stiffer, and all is solved again
 with the pushes found: a surface that stops something heavy is stretched with far more than it weighs."""
+UNDER_LOAD = 0.5
+"""Of that depth, what touches of solids sink in at most under what they bore in the step before."""
 MOST_ANSWERS = 40
 """Places at which a body that sees to its footing by itself is asked how it answers: others do as the nearest."""
-
-
-@dataclass
-class MetSolid:
-    """A body that is no surface, in an interval."""
-
-    body: Body
-    seen: SeenBody
-    mass: Floats | None
-    """of nodes that move each by itself [kg], infinite if held; none: it answers as a whole"""
-    way: Floats = field(default_factory=lambda: np.zeros((0, 3)))
-    """of its coefficients in the interval, as foreseen [m], shape (n, 3)"""
-
-    def look(self) -> None:
-        """It has gone its step, under what was foreseen."""
-        self.party.go()
-        self.way = self.party.way
-
-    @property
-    def party(self) -> Party:
-        assert isinstance(self.seen, Party)
-        return self.seen
 
 
 class MetInterval:
@@ -109,7 +90,9 @@ class MetInterval:
         world = bodies[0].world
         assert world is not None
         self._skins = Skins.of(skins, radii)
-        self._layers = Layers(self._skins, others, self._friction, self._whose, world.device)
+        gained = self._v - np.concatenate([one.v_now for one in flights])
+        kept_up = dt * float(np.linalg.norm(gained, axis=1).max())
+        self._layers = Layers(self._skins, others, self._friction, self._whose, world.device, kept_up)
         self._seams = self._sew()
         self._layers.seams = [self._sides(one) for one in self._seams]
         self._led: Floats | None = None
@@ -199,13 +182,16 @@ class MetInterval:
         passing, aside = self._sorted_out(all_passing, guess, float(self._radius.max()) + CLOSE * dt * speed)
         self._start = np.concatenate([x, np.zeros((self._count - len(x), 3))]).reshape(-1)
         self._links.begin()
-        harder, about, least = 1.0, True, SUNK * float(self._radius.min())
+        least = SUNK * float(self._radius.min())
+        harder, about = 1.0, self._known.unclear
         for look in range(LOOKS + 1):
             self._places: list[Places] = [one for one in (*fixed, *passing) if len(one)]
             sunk = self._solve_once(harder, about) > least
             still = self._layers.hits(x, self.x_end)
             met, aside = self._sorted_out(aside, self.x_end, -least)
             clear = not (len(still) or met or sunk)
+            if look == 0:
+                self._known.unclear = not clear
             if clear and not about:
                 break
             # Where nothing is missing, or for the last time, rounds go on to the end.
@@ -246,6 +232,16 @@ class MetInterval:
 
         for one in self._guests:
             one.step_done(self.x_end[self._own(one)], gains(self._own(one)))
+
+    def held_against(self) -> dict[Body, Floats]:
+        """What phyxel bodies' own forces did to nodes that were pressed [m/s²], (n, 3) each; see `MetSolid`."""
+        assert self._led is not None
+        answered = self._led[: 3 * self._count].reshape(-1, 3) / self._scale
+        found = {}
+        for number, nodes in self._nodes.items():
+            solid, (rows, _, forces) = self._solids[number], self.on_guest(number)
+            found[solid.body] = solid.held_against(answered[nodes], rows, forces, self._dt)
+        return found
 
     def hear_phyxels(self) -> None:
         """Surfaces that are sewn to phyxels are given what these did to them more than was foreseen."""
@@ -290,6 +286,8 @@ class MetInterval:
         kept = np.einsum("kab,kb->ka", touches.axes, self._known.kept.recalled(self._keys()))
         before = np.concatenate([self._pressed, np.zeros(len(touches) - len(self._pressed))])
         pushes = np.concatenate([self._pressed, np.maximum(kept[len(self._pressed) :, 0], 0.0)])
+        borne = np.where(solid, pushes, 0.0)
+        touches = replace(touches, stiff=np.maximum(touches.stiff, borne / (UNDER_LOAD * SUNK * self._radius.min())))
         pressed = np.where(solid & (harder > 1), before, 0.0)
         touches = touches.known(pressed).rubbed(kept)
         free = np.concatenate([x + scale * dt * self._v, self._nodes_free()]).reshape(-1)

@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import bsr_array
 
 import phyxel as px
-from phyxel.models.particles.together import MetStep, Together
+from phyxel.models.particles.conjugate import Gradients, Resisting
+from phyxel.models.particles.together import ENOUGH, MetStep, Together
 from phyxel.models.particles.touches import Touches
 
 INERTIA, FIRM, DEPTH = 2.0, 500.0, 2e-3
@@ -50,3 +51,24 @@ def test_what_is_held_stays_and_the_others_come_into_balance(soft: bool, monkeyp
     left = INERTIA * (x - q.reshape(-1, 3))[free] + pull[free] + touches.pull(forces).reshape(-1, 3)[free]
     assert forces[:, 0].max() > 0
     assert np.abs(left).max() < 1e-2 * np.abs(touches.pull(forces)).max()
+
+
+@pytest.mark.parametrize("leans", [False, True])
+@pytest.mark.parametrize("force", [0.5, 1.5, 40.0])
+def test_a_way_finds_who_touches(force: float, leans: bool) -> None:
+    """One particle of inertia m is pressed down by f onto something that is g below it and gives way by k. It goes by
+    f/m if that is less than g, else by (f + k g)/(m + k), whether it was thought to touch or not, to the share of the
+    force at which iterations end."""
+    gap, firm = 0.5, np.array([FIRM])
+    axes = np.array([[[0, 1.0, 0], [1, 0, 0], [0, 0, 1]]])
+    J = bsr_array((axes, [0], [0, 1]), shape=(3, 3))
+    touches = Touches(J, np.zeros((3, 0)), axes, np.array([[gap, 0, 0]]), firm, 0 * firm, firm < 0)
+    bend = np.zeros((1, 3, 3))
+    bend[0, 0, 0] = FIRM
+    none = np.zeros(1, np.int64)
+    resisting = Resisting(touches, touches.offset, bend, np.array([leans]), 1.0)
+    r = np.array([0.0, -force, 0.0])
+    way = Gradients(1, none, none).touched(INERTIA * np.eye(3)[None], r == r, r, resisting, np.zeros(0))
+    alone = force / INERTIA
+    expected = alone if alone < gap else (force + FIRM * gap) / (INERTIA + FIRM)
+    np.testing.assert_allclose(way, [0, -expected, 0], rtol=ENOUGH, atol=1e-12)

@@ -100,4 +100,4 @@ class MetSteps:
 
     def _run(self, launches: list[dev.Launch]) -> None:
         for one in launches:
-            dev.launch(one.kernel, one.count, one.inputs, self._model.device)
+            dev.run(one, self._model.device)

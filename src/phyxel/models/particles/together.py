@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, bsr_array, csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 
-from phyxel.models.particles.conjugate import Gradients, bearing
+from phyxel.models.particles.conjugate import FOOTINGS, Gradients, Resisting, bearing
 from phyxel.models.particles.linked import LinkedForces
 from phyxel.models.particles.sheet import Sheet
 from phyxel.models.particles.touched import TouchedFactor
@@ -38,6 +38,8 @@ UNFELT = 1e-6
 SLID_ON = 0.3
 """Share of a slide that a round changes, below which it slides on: what turns about may stick."""
 HALVINGS = 8
+LEFT, FARTHEST = 0.5, 10.0
+"""Share of the force along a way that is left at its end from which on it is followed farther, and how far at most."""
 LEAST_INERTIA = 1e-9
 """Added to moments of inertia, as a share of them: particles in a line have none about it."""
 ENOUGH, MOST = 1e-2, 100
@@ -156,29 +158,40 @@ class Together:
         inertia = step.inertia[free]
         felt = UNFELT**2 * float(inertia @ (step.now - step.free)[free] ** 2)
         wary = np.ones(len(touches), bool)  # what is new to friction slides at first, though most of it will hold
+        leans = touches.leaning(now.s) | (pressed > 0)
         for _ in range(ROUNDS):
-            way = self._way(now, step, touches, pressed, wary)
-            then = self._shortened(now, way, step, touches, pressed)
+            way = self._way(now, step, touches, pressed, wary, leans)
+            then = self._along(now, way, step, touches, pressed)
             if then is None:
                 break
-            wary, now = ~_slides_on(now.s, then.s), then
+            wary, now, leans = ~_slides_on(now.s, then.s), then, touches.leaning(then.s)
             led = float(inertia @ (now.q - step.free)[free] ** 2)
             if inertia @ way[free] ** 2 <= max(enough**2 * led, felt):
                 break
         return now
 
-    def _shortened(
-        self, now: Standing, way: Floats, step: MetStep, touches: Touches, pressed: Floats
-    ) -> Standing | None:
-        """At the end of a way, or of as much of it as makes the energy less; None if nothing does. Tensions follow."""
+    def _along(self, now: Standing, way: Floats, step: MetStep, touches: Touches, pressed: Floats) -> Standing | None:
+        """At the end of a way, or of as much of it as makes the energy less; or farther, to about where forces along it
+        end, if they are left: what buckles is less stiff than a round thinks. None if nothing does. Tensions follow."""
         along = (now.e * (self._C @ way[: 3 * self._linked].reshape(-1, 3))).sum(axis=1) / now.length
+
+        def at(share: float) -> Standing:
+            return self._at(now.q + share * way, step, touches, pressed)
+
         for halvings in range(HALVINGS):
             share = 0.5**halvings
-            then = self._at(now.q + share * way, step, touches, pressed)
+            then = at(share)
             if then.energy <= now.energy:
-                self._tension = self._k * (now.length - self._rest + share * along)
-                return then
-        return None
+                break
+        else:
+            return None
+        first, left = float(way @ now.rest), float(way @ then.rest)
+        if share == 1 and left > LEFT * first > 0:
+            beyond = at(farther := min(first / max(first - left, 1e-300), FARTHEST))
+            if beyond.energy < then.energy:
+                share, then = farther, beyond
+        self._tension = self._k * (now.length - self._rest + share * along)
+        return then
 
     def _at(self, q: Floats, step: MetStep, touches: Touches, pressed: Floats) -> Standing:
         n, free = 3 * self._linked, np.isfinite(step.inertia)
@@ -191,17 +204,37 @@ class Together:
         energy += step.scale * touches.energy(s, pressed)
         return Standing(q, e, length, s, np.where(free, rest, 0.0), energy)
 
-    def _way(self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: Bools) -> Floats:
-        """Where forces lead to first order, (q,); or, of what one is wary of that slides, less far."""
-        n, free = 3 * self._linked, np.isfinite(step.inertia)
+    def _way(
+        self, now: Standing, step: MetStep, touches: Touches, pressed: Floats, wary: Bools, leans: Bools
+    ) -> Floats:
+        """Where forces lead to first order, (q,); or, of what one is wary of that slides, less far. Who touches is
+        found with it, from those that may lean (k,) on: those that it leads there, and no others."""
+        blocks, bend = self._blocks(now.e, now.length, step), touches.bend(now.s, pressed, wary) / step.scale
+        free = np.isfinite(step.inertia)
         alone = np.where(free, step.inertia, 1.0)
-        blocks = self._blocks(now.e, now.length, step)
-        bend = touches.bend(now.s, pressed, wary)
-        acting = np.flatnonzero(bend.any(axis=(1, 2)))
-        active, bend = touches.some(acting), bend[acting] / step.scale
         if self._soft(step):
-            return self._gradients.touched(blocks[self._below], free, now.rest, active, bend, alone[n:])
+            resisting = Resisting(touches, now.s, bend, leans, step.scale)
+            return self._gradients.touched(blocks[self._below], free, now.rest, resisting, alone[3 * self._linked :])
+        way = np.zeros_like(now.rest)
+        for _ in range(FOOTINGS):
+            resists = bend.copy()
+            resists[~leans & ~touches.ties, 0, 0] = 0.0
+            rest = now.rest + np.where(free, touches.pull(touches.expected(now.s, leans)), 0.0)
+            way = self._by_factor(blocks, free, alone, now.q, rest, touches, resists, way)
+            there = touches.leaning(now.s + touches.moved(way) / step.scale)
+            if (there == leans).all():
+                break
+            leans = there
+        return way
 
+    def _by_factor(
+        self, blocks: Floats, free: Bools, alone: Floats, q: Floats, rest: Floats, touches: Touches, bend: Floats,
+        start: Floats,
+    ) -> Floats:  # fmt: skip
+        """Where a force leads that touches resist so (k, 3, 3), from about `start` (q,) on."""
+        n = 3 * self._linked
+        acting = np.flatnonzero(bend.any(axis=(1, 2)))
+        active, bend = touches.some(acting), bend[acting]
         links = bsr_array((blocks, self._columns, self._starts), shape=(n, n))
 
         def times(p: Floats) -> Floats:
@@ -213,9 +246,9 @@ class Together:
 
         # An older factor would cost more in iterations than a new one does: links turn, and touches come and go.
         whole = self._factor.factor(blocks, active, bend)
-        way, steps = _conjugate(times, self._eased(free, alone, active, bend), now.rest)
+        way, steps = _conjugate(times, self._eased(free, alone, active, bend), rest, start)
         if steps > MANY and not whole:
-            self._factor = self._factor.joining(active, now.q[:n].reshape(-1, 3))
+            self._factor = self._factor.joining(active, q[:n].reshape(-1, 3))
         return way
 
     def _soft(self, step: MetStep) -> bool:
@@ -284,13 +317,13 @@ def _weights(sheet: Sheet) -> csr_array:
 
 
 def _conjugate(
-    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats
+    times: Callable[[Floats], Floats], eased: Callable[[Floats], Floats], rest: Floats, start: Floats
 ) -> tuple[Floats, int]:
-    """About what a force (q,) leads to, and how many iterations that took."""
-    x, r = np.zeros_like(rest), rest
+    """About what a force (q,) leads to, from about there on, and how many iterations that took."""
+    enough = ENOUGH**2 * float(rest @ eased(rest))
+    x, r = start, rest - times(start)
     z = eased(r)
     p, left = z, float(r @ z)
-    enough = ENOUGH**2 * left
     steps = 0
     while steps < MOST:
         if left <= enough:

@@ -112,16 +112,27 @@ class Touches:
         free = 0.5 * self.stiff * np.minimum(s[:, 0], 0.0) ** 2 + rubbed
         return float(np.where(self.ties, 0.5 * self.stiff * np.square(s).sum(axis=1), free).sum())
 
+    def leaning(self, s: Floats) -> NDArray[np.bool_]:
+        """Which push at s, (k,)."""
+        return np.asarray((s[:, 0] < 0) & ~self.ties)
+
+    def expected(self, s: Floats, leans: NDArray[np.bool_]) -> Floats:
+        """How much more those push that lean (k,), and the others less, if p_n = −k s_n of them alone; along the axes
+        [N], shape (k, 3)."""
+        more = np.zeros_like(s)
+        more[:, 0] = np.where(self.ties, 0.0, self.stiff * (np.minimum(s[:, 0], 0.0) - np.where(leans, s[:, 0], 0.0)))
+        return more
+
     def bend(self, s: Floats, pressed: Floats, wary: NDArray[np.bool_]) -> Floats:
-        """−∂p/∂s [N/m], shape (k, 3, 3). What slides does not resist more of it; for those that one is `wary` of (k,)
-        it is −p/s instead, and where that leads the energy is less for certain: it is nowhere above ½ s·(−p/s) s and
-        the like."""
+        """−∂p/∂s [N/m] of all if they lean, shape (k, 3, 3). What slides does not resist more of it; for those that one
+        is `wary` of (k,) it is −p/s instead, and where that leads the energy is less for certain: it is nowhere above
+        ½ s·(−p/s) s and the like."""
         held, far = self._held(s, pressed), np.maximum(np.linalg.norm(s[:, 1:], axis=1), 1e-300)
         way = s[:, 1:] / far[:, None]
         slides = (held < self.stiff) & ~wary
         along = np.eye(2) - slides[:, None, None] * way[:, :, None] * way[:, None, :]
         bend = np.zeros((len(s), 3, 3))
-        bend[:, 0, 0] = self.stiff * (s[:, 0] < 0)
+        bend[:, 0, 0] = self.stiff
         bend[:, 1:, 1:] = held[:, None, None] * along
         bend[self.ties] = self.stiff[self.ties, None, None] * np.eye(3)
         return bend
