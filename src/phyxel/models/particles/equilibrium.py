@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from phyxel import device as dev
 from phyxel.models.particles.newton import Drive, TensionNewton
+from phyxel.models.particles.sheet import LARGEST
 from phyxel.models.particles.tension import Tension
+
+CALM = 0.01
+"""How far particles move in a step [units], root mean square, below which links hardly turn, and soft ones are brought
+into equilibrium: what moves faster is followed by iterations alone."""
+LOST = 1.0
+"""Force that these may leave over, over what links then pull with: more, and they are brought into equilibrium."""
 
 
 class Equilibrium:
@@ -52,6 +59,26 @@ class Equilibrium:
         self.missing = 0.0
         if self._newton is not None:
             self._newton.forget()
+
+    def follow(self, iteration: dev.Program | None, particles: Any, arrival: Any, dt: float) -> bool:
+        """Let iterations alone follow soft links in a step of dt [s], of a sheet that moves; whether that has found
+        what they hold. What they have not would drive the sheet for good."""
+        if iteration is None:
+            return False
+        v = particles.v.numpy()
+        # What bears large sheets would be found with a factor.
+        found_otherwise = len(v) <= LARGEST or not arrival.wall.numpy().any()
+        if found_otherwise and float((v**2).sum()) * dt**2 <= CALM**2 * len(v):
+            return False
+        before = wp.clone(particles.pull)
+        iteration.run()
+        left = self._tension.left_over(particles.pull)
+        if found_otherwise and left > LOST:
+            wp.copy(particles.pull, before)
+            return False
+        self.forget()
+        self.missing = left if left > LOST else 0.0
+        return True
 
     def find(self, u: wp.array, P: wp.array, arrival: Any, soft: bool) -> None:
         """y of `Solve` from displacements u (n,) and the last pull P (n,), in place of all iterations; `soft`:

@@ -52,11 +52,6 @@ SETTLING_STEPS = 5000
 STEPS_TO_REST = 1000
 """In which particles without links are at rest, unless a step throws one to and fro: a pull leads through the edge of a
 collider, where it is put out of another face, and back. From then on steps are half as long."""
-CALM = 0.01
-"""How far particles move in a step [units], root mean square, below which links hardly turn, and soft ones are brought
-into equilibrium: what moves faster is followed by iterations alone."""
-LOST = 1.0
-"""Force that these may leave over, over what links then pull with: more, and they are brought into equilibrium."""
 LEANING = 0.5
 """Longest step, over the time √(ρhl/p) in which a pressure takes a particle about half its way to its neighbours."""
 NARROWEST = 0.3
@@ -223,7 +218,7 @@ class ParticleModel:
         self._program.run()
         if self._landing is not None:
             assert self._equilibrium is not None
-            if not self._follow_links(dt):
+            if not self._equilibrium.follow(self._iteration, self.particles, self._arrival, dt):
                 self._equilibrium.find(self.particles.u, self.particles.pull, self._arrival, self._soft)
             self._landing.run()
 
@@ -239,28 +234,6 @@ class ParticleModel:
         short = not self._tension.gets_there()
         soft = short and self._tension.is_soft()
         return soft or (short and self._count <= LARGEST), soft
-
-    def _follow_links(self, dt: float) -> bool:
-        """Let iterations alone follow soft links, of a sheet that moves; whether that has found what they hold. What
-        they have not would drive the sheet for good."""
-        if self._iteration is None:
-            return False
-        assert self._tension is not None and self._equilibrium is not None
-        # What bears large sheets would be found with a factor.
-        found_otherwise = self._count <= LARGEST or not self._arrival.wall.numpy().any()
-        v = self.particles.v.numpy()
-        calm = float((v**2).sum()) * dt**2 <= CALM**2 * self._count
-        if calm and found_otherwise:
-            return False
-        before = wp.clone(self.particles.pull)
-        self._iteration.run()
-        left = self._tension.left_over(self.particles.pull)
-        if found_otherwise and left > LOST:
-            wp.copy(self.particles.pull, before)
-            return False
-        self._equilibrium.forget()
-        self._equilibrium.missing = left if left > LOST else 0.0
-        return True
 
     def set_goals(self, goals: Floats | None) -> None:
         """Held particles are displaced by (k, 3) [units] at the end of the next step."""

@@ -424,8 +424,7 @@ class Tension:
         n = self._n
         free = np.isfinite(self.solve.inertia.numpy()[:n])
         rest, pull = self.solve.rest.numpy()[:n, :3][free], P.numpy()[self.order[free]]
-        pulled = float(np.linalg.norm(pull))
-        return float(np.linalg.norm(rest)) / pulled if pulled > 0 else np.inf
+        return float(np.linalg.norm(rest)) / max(float(np.linalg.norm(pull)), 1e-150)
 
     def taken(self, arrival: Arrival, P: wp.array) -> list[dev.Launch]:
         """P of where the links have led."""
