@@ -5,6 +5,7 @@ import pytest
 
 import phyxel as px
 from phyxel.errors import BlowUpError
+from phyxel.movers.energy_guard import STEPS_BETWEEN_CHECKS, EnergyGuard
 from phyxel.movers.phyxel_bodies import phyxels_of
 from tests.world.boxes import DAMPED, NOWHERE, box
 from tests.worlds import left_end, weightless, world_of
@@ -84,3 +85,27 @@ def test_work_from_outside_is_no_blow_up():
     body.force = NOWHERE
     world.advance(0.5)
     assert body.diagnostics()["momentum"][0] > 0
+
+
+def gained_at_each_look(*readings: tuple[float, float]) -> list[float | None]:
+    """What a body of 1 kg has gained from nowhere, with such kinetic and potential energies [J]."""
+    body = box()
+    world, guard = world_of(body), EnergyGuard([body])
+    found = []
+    for kinetic, potential in readings:
+        guard.steps = STEPS_BETWEEN_CHECKS
+        reading = {"kinetic": kinetic, "elastic": 0.0, "potential": potential, "mass": 1.0}
+        gained = guard.gained(lambda: [[0]], lambda _bodies, now=reading: [now], world)
+        found.append(None if gained is None else gained[1])
+    return found
+
+
+def test_a_pendulum_that_turns_is_no_blow_up():
+    """It has swung with 300 J, and is looked at where it all but stands: what a stiff one is off by then is more than
+    half of what moves."""
+    assert gained_at_each_look((300.0, -300.0), (0.1, -0.04)) == [None, None]
+
+
+def test_more_than_it_ever_had_is_a_blow_up():
+    assert gained_at_each_look((1.0, 0.0), (30.0, 0.0)) == [None, 29.0]
+    assert gained_at_each_look((0.0, 0.0), (100.0, 0.0)) == [None, 100.0]

@@ -25,15 +25,18 @@ class EnergyGuard:
         """taken since"""
         self._ceilings: dict[Body, float] = {}
         """[J]"""
+        self._liveliest: dict[Body, float] = {}
+        """most that was in motion and in strain since [J]: what swings has next to nothing in either where it turns"""
         self._parties: set[frozenset[Body]] = set()
         """bodies that could touch until then"""
 
     def forget(self, body: Body | None = None) -> None:
         """Something from outside may have done work on a body, or on all."""
-        if body is None:
-            self._ceilings.clear()
-        else:
-            self._ceilings.pop(body, None)
+        for known in (self._ceilings, self._liveliest):
+            if body is None:
+                known.clear()
+            else:
+                known.pop(body, None)
 
     def gained(
         self,
@@ -60,7 +63,8 @@ class EnergyGuard:
         (physics 5.9)."""
         if any(body.force.any() or any(field.acts_on(body) for field in world.acting) for body in now):
             return None
-        lively = sum(one["kinetic"] + one["elastic"] for one in now.values())
+        for body, one in now.items():
+            self._liveliest[body] = max(self._liveliest.get(body, 0.0), one["kinetic"] + one["elastic"])
         totals = {body: one["kinetic"] + one["elastic"] + one["potential"] for body, one in now.items()}
         known = all(body in self._ceilings for body in now) and (met_before or len(now) == 1)
         if not known:
@@ -69,17 +73,20 @@ class EnergyGuard:
         weight = sum(one["mass"] for one in now.values()) * float(np.linalg.norm(world.gravity))
         gains = {body: total - self._ceilings[body] for body, total in totals.items()}
         gained, most = sum(gains.values()), max(gains, key=lambda body: gains[body])
-        if gained > 0.5 * lively and gained > 1e-3 * weight * most.unit:
+        if gained > 0.5 * sum(self._liveliest[body] for body in now) and gained > 1e-3 * weight * most.unit:
             return most, gained
         return None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint keeps of it."""
-        ceilings = [self._ceilings.get(body, math.nan) for body in self._bodies]
-        return {"steps": np.array(self.steps), "ceilings": np.array(ceilings)}
+        known = {"ceilings": self._ceilings, "liveliest": self._liveliest}
+        kept = {name: np.array([of.get(body, math.nan) for body in self._bodies]) for name, of in known.items()}
+        return {"steps": np.array(self.steps), **kept}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
         self.steps = int(state["steps"])
-        known = zip(self._bodies, state["ceilings"].tolist(), strict=True)
-        self._ceilings = {body: ceiling for body, ceiling in known if not math.isnan(ceiling)}
+        self._ceilings, self._liveliest = (
+            {body: one for body, one in zip(self._bodies, state[name].tolist(), strict=True) if not math.isnan(one)}
+            for name in ("ceilings", "liveliest")
+        )
