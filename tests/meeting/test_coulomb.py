@@ -56,6 +56,14 @@ def test_what_slides_is_rubbed_by_coulombs_share(slope):
     assert p.sum(axis=0)[0] == pytest.approx(9.81 * T * MASS / np.hypot(1, slope), rel=1e-4)
 
 
+def test_what_is_held_all_over_bears_nothing():
+    """A contact of which neither side answers has no impulse, and its velocity is what it was."""
+    held = blocks_of(np.zeros((12, 6)))
+    problem = CoulombProblem(held, np.full((4, 3), -1.0), *np.zeros((2, 4)), np.zeros((4, 2)), np.ones(4), np.zeros(4))
+    p, v = problem.solved(np.ones((4, 3)))
+    assert not p.any() and (v == -1.0).all()
+
+
 def test_nothing_pulls():
     """A box that goes up is let go."""
     problem = standing(0.5, 0.2)

@@ -125,8 +125,9 @@ class AnswerBlocks:
 
     @staticmethod
     def of(contact: Indices, block: Indices, G: Floats, contacts: int, count: int) -> AnswerBlocks:
-        """Of entries of such contacts (m,), in any order."""
+        """Of entries of such contacts (m,), in any order. What is held answers nothing, and has no entry."""
         order = np.argsort(contact, kind="stable")
+        order = order[G[order].any(axis=(1, 2))]
         begin = np.searchsorted(contact[order], np.arange(contacts + 1))
         return AnswerBlocks(begin, block[order], G[order], count)
 

@@ -14,6 +14,9 @@ from phyxel.movers.mover import MoverWorld
 
 STEPS_BETWEEN_CHECKS = 100
 """Substeps after which the energy is looked at."""
+LIFTED = 0.05
+"""Spacings that a gain has to lift bodies by: of a stiff pendulum that is always looked at where it turns, steps may
+leave some thousandths."""
 
 
 class EnergyGuard:
@@ -73,7 +76,7 @@ class EnergyGuard:
         weight = sum(one["mass"] for one in now.values()) * float(np.linalg.norm(world.gravity))
         gains = {body: total - self._ceilings[body] for body, total in totals.items()}
         gained, most = sum(gains.values()), max(gains, key=lambda body: gains[body])
-        if gained > 0.5 * sum(self._liveliest[body] for body in now) and gained > 1e-3 * weight * most.unit:
+        if gained > 0.5 * sum(self._liveliest[body] for body in now) and gained > LIFTED * weight * most.unit:
             return most, gained
         return None
 

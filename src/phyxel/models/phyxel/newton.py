@@ -103,7 +103,7 @@ class Newton:
         self.carried = Accelerations(model)
         self._springs: ContactSprings | None = None
         self._guests: GuestSprings | None = None
-        kept = {"force": wp.float32, "friction": wp.vec3f, "way": wp.vec3f}
+        kept = {"force": wp.float32, "friction": wp.vec3f, "way": wp.vec3f, "least": wp.float32}
         self._pressing = {name: wp.zeros(n, dtype=kind, device=device) for name, kind in kept.items()}
         """how bodies push on each phyxel, as one stage leaves it to the next; see `SpringArrays`"""
         self._negligible = self._acceptable = self._largest = 0.0

@@ -287,7 +287,7 @@ class RigidModel(FieldValues):
             root[:3, :3], root[3:, 3:] = np.eye(3) / np.sqrt(self._mass), self._R @ self._free.root
             return root
         values, vectors = np.linalg.eigh(self._response(dt))
-        free = values > 1e-12 * values[-1]
+        free = values > 1e-12 / self._mass  # what is held all over answers by rounding
         return np.asarray(vectors[:, free] * np.sqrt(values[free]))
 
     @property

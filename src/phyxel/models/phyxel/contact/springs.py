@@ -27,7 +27,7 @@ from phyxel.models.phyxel.conjugate import across, filtered
 from phyxel.models.phyxel.contact.candidates import ContactNodes
 from phyxel.models.phyxel.contact.impulses import TINY, BodyContact
 from phyxel.models.phyxel.contact.patches import NodeContacts, against_patch, pair_weight
-from phyxel.models.phyxel.walls import CREEP, TAKEN_BACK, WallContacts, slowest, way_of
+from phyxel.models.phyxel.walls import TAKEN_BACK, WallContacts, slowest, way_of
 
 if TYPE_CHECKING:
     from phyxel.models.phyxel.model import PhyxelModel
@@ -62,6 +62,8 @@ class SpringArrays:
     """likewise against its friction [N]"""
     way: wp.array(dtype=wp.vec3)
     """likewise the way it slides, of length 1, or 0 where friction holds"""
+    least: wp.array(dtype=float)
+    """likewise the speed at which friction gives way [m/s]: what holds is no stiffer than what pushes"""
     turns: wp.array(dtype=wp.int32)
     """how often it has come to slide, or to hold, in this stage"""
 
@@ -77,13 +79,13 @@ def along_spring(i: int, contacts: NodeContacts, springs: SpringArrays, velocity
 
 
 @wp.func
-def sliding_by(i: int, nodes: ContactNodes, contacts: NodeContacts, velocity: wp.vec3):
+def sliding_by(i: int, nodes: ContactNodes, contacts: NodeContacts, springs: SpringArrays, velocity: wp.vec3):
     """What friction acts against: the sliding, and the slip over τ, which is what holds at rest [m/s]."""
     b = contacts.target[i]
     e = velocity
     if contacts.held_on[i] == b:
         slip = contacts.slip[i] / TAKEN_BACK
-        e += slip * wp.min(1.0, CREEP * nodes.unit[b] / wp.max(wp.length(slip), TINY))
+        e += slip * wp.min(1.0, springs.least[i] / wp.max(wp.length(slip), TINY))
     return e - wp.dot(contacts.normal[i], e) * contacts.normal[i]
 
 
@@ -151,7 +153,7 @@ def press(
     comes = -(wanted + wp.dot(n, velocity))
     springs.pressed[i] = wp.where(comes > 0.0, 1, 0)
     push = springs.stiff[i] * wp.max(comes, 0.0)
-    sliding = sliding_by(i, nodes, contacts, velocity)
+    sliding = sliding_by(i, nodes, contacts, springs, velocity)
     rubbed = springs.rub[i] * across(sliding, springs.way[i]) + springs.load[i]
     springs.force[i] = push / dt[nodes.body[i]]
     springs.friction[i] = rubbed / dt[nodes.body[i]]
@@ -182,8 +184,9 @@ def rub_on(
     h = dt[nodes.body[i]]
     rough = wp.sqrt(nodes.friction[nodes.body[i]] * nodes.friction[b])
     most = rough * h * springs.force[i]
-    least = nodes.unit[b] * slowest(h)
-    e = sliding_by(i, nodes, contacts, against_patch(i, nodes, contacts, v))
+    least = wp.max(nodes.unit[b] * slowest(h), most / springs.stiff[i])
+    springs.least[i] = least
+    e = sliding_by(i, nodes, contacts, springs, against_patch(i, nodes, contacts, v))
     friction = h * springs.friction[i]
     rubbed = wp.length_sq(friction) > 0.0
     way, speed, turns = way_of(e, least, springs.way[i], rubbed, friction, most, springs.turns[i])
@@ -324,7 +327,7 @@ def add_energy(
     n = contacts.normal[i]
     velocity = against_patch(i, nodes, contacts, v)
     push = wp.dot(n, contacts.impulse[i])
-    along = sliding_by(i, nodes, contacts, velocity)
+    along = sliding_by(i, nodes, contacts, springs, velocity)
     unit = nodes.unit[nodes.body[i]]
     work = 0.5 * (push * push / springs.stiff[i] + springs.rub[i] * wp.length_sq(across(along, springs.way[i])))
     work += wp.dot(springs.load[i], along)
@@ -352,7 +355,7 @@ def keep_slip(
         held = b
         slip += whole[0] * against_patch(i, nodes, contacts, v)
         slip -= wp.dot(slip, contacts.normal[i]) * contacts.normal[i]
-        slip = slip * wp.min(1.0, TAKEN_BACK * CREEP * nodes.unit[b] / wp.max(wp.length(slip), TINY))
+        slip = slip * wp.min(1.0, TAKEN_BACK * springs.least[i] / wp.max(wp.length(slip), TINY))
     contacts.held_on[i] = held
     contacts.slip[i] = slip
 
@@ -361,7 +364,7 @@ class ContactSprings:
     """The launches of an implicit step that see to contact between bodies."""
 
     def __init__(self, model: PhyxelModel, contact: BodyContact, kept: Mapping[str, wp.array]) -> None:
-        """`kept` are the arrays (n,) that one stage leaves to the next: `force`, `friction` and `way`."""
+        """`kept` are the arrays (n,) that one stage leaves to the next: `force`, `friction`, `way`, `least`."""
         self._model, self._contact = model, contact
         device, n = model.device, len(model)
         self._springs = SpringArrays()
