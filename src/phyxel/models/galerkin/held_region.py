@@ -64,6 +64,18 @@ class HeldRegion:
     @staticmethod
     def around(space: Space, held: Floats) -> HeldRegion:
         """That of held nodes (k, 3) of a space: shallow points of its quadrature, moved onto their faces."""
+        known, key = space.layout.held_faces, held.tobytes()
+        if key not in known:  # cracks change nothing of where they are
+            known[key] = HeldRegion._places(space, held)
+        shallow, places, spread, own = known[key]
+        rows = _moved_rows(space, shallow, places)
+        tests = np.union1d(own, strongest(rows)) if len(places) else own
+        return HeldRegion(rows, spread, tests)
+
+    @staticmethod
+    def _places(space: Space, held: Floats) -> tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]:
+        """Which points of the quadrature stand for places on faces of held nodes, these places, `spread`, and which
+        nodes are held."""
         nearby, own = cKDTree(held), nearest(space.nodes, held, 1)[0][:, 0] < FLAT
         near, skin = _thinned(space, nearby), cKDTree(space.layout.skin)
         moved = [_on_face(place, nearby, skin, space.nodes[~own]) for place in space.points[near]]
@@ -73,9 +85,7 @@ class HeldRegion:
         for row, place in zip(spread, places, strict=True):
             some = nearby.query_ball_point(place, AROUND, return_sorted=True)
             row[some] = _affine_weights(held[some] - place)
-        rows = _moved_rows(space, shallow, places)
-        tests = np.union1d(np.flatnonzero(own), strongest(rows)) if len(places) else np.flatnonzero(own)
-        return HeldRegion(rows, spread, tests)
+        return shallow, places, spread, np.flatnonzero(own)
 
 
 def _thinned(space: Space, nearby: cKDTree) -> NDArray[np.int64]:

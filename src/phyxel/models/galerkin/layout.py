@@ -168,6 +168,8 @@ class Layout:
         values = found.values
         lists = PointLists(self.points, self.weights, self.nodes, self.owner, values.indptr, values.indices, device)
         self.functions = PointFunctions.whole(lists, values.data, found.dphi.numpy())
+        self.held_faces: dict[bytes, tuple[NDArray[np.int64], Floats, Floats, NDArray[np.int64]]] = {}
+        """places between held nodes, by these (`held_region`)"""
         self.at_nodes: ShapeValues = self._part_of(fabric.at_nodes, self.own.nodes)
         """φ and ∇φ at the nodes: a node's coefficient is not its displacement"""
 
