@@ -176,15 +176,18 @@ class Meeting:
         meeting = [a for a, one in enumerate(self.parties) if a in self.together or one.around is not None]
         for a in meeting:
             self.parties[a].go()
-        contacts = self._contacts(meeting, dt, around)
+        contacts = self._contacts(meeting, dt, around) if meeting else None
         for one in self.parties:
             one.model.unload(dt)
         if load is not None:
             load()
+        self._memory.pass_time(dt)
+        if contacts is None:
+            self._memory.forget()
+            return
         force, slip = self._memory.recalled(contacts.key)
         if len(contacts):
             force, slip = self._resolve(contacts, force, slip, self._led(contacts, dt), dt)
-        self._memory.pass_time(dt)
         self._memory.keep(contacts.key, force, slip)
 
     def _contacts(self, meeting: Sequence[int], dt: float, around: ColliderQuery) -> ContactTable:
